@@ -1,0 +1,138 @@
+"""Coordinates from what people have: tensors, arrays, lists, table columns, instants; checked once, at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structpos.errors import PositionError
+
+Column = np.ndarray[Any, np.dtype[np.float64]]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_coordinate(name: str, value: Any) -> Tensor:
+    """Int64 or float64 coordinates, `batch seq`, from numbers of any exact kind."""
+    tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+    if tensor.dtype in (torch.float16, torch.bfloat16):
+        raise PositionError(
+            f"The axis '{name}' came as {tensor.dtype}, which makes neighbours equal (257 is 256 in bfloat16). "
+            "Keep coordinates int64 or float64."
+        )
+    if tensor.is_complex() or tensor.dtype == torch.bool:
+        raise PositionError(f"The axis '{name}' needs integer or float coordinates, got {tensor.dtype}.")
+    return as_rows(name, tensor.double() if tensor.is_floating_point() else tensor.long())
+
+
+def as_flags(name: str, value: Any) -> Tensor:
+    """True and False, `batch seq`, from booleans or 0 and 1."""
+    tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+    if tensor.is_floating_point():
+        raise PositionError(f"{name} needs True/False or 1/0, got {tensor.dtype}; a mask added to scores is no mask.")
+    return as_rows(name, tensor.bool())
+
+
+def as_rows(name: str, tensor: Tensor) -> Tensor:
+    """`batch seq`; a single row becomes a batch of one."""
+    if tensor.dim() == 1:
+        tensor = tensor[None]
+    if tensor.dim() != 2:
+        raise PositionError(
+            f"'{name}' needs the shape (batch, seq), got {tuple(tensor.shape)}. Positions say where tokens are; "
+            "features of width d belong to the model's input."
+        )
+    return tensor
+
+
+def _column(name: str, values: Any) -> Column:
+    """A table's column as float64 with NaN for an empty cell; whole numbers stay exact far beyond any document."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.dtype == object:
+        array = np.array([np.nan if _empty(value) else value for value in array])
+    if array.dtype.kind not in "iufb":
+        raise PositionError(f"The column '{name}' needs numbers, got {array.dtype}, e.g. {array[:1].tolist()}.")
+    return array.astype(np.float64)
+
+
+def _empty(value: object) -> bool:
+    return value is None or value != value or type(value).__name__ == "NAType"
+
+
+def _nanoseconds(text: object) -> int:
+    try:
+        instant = datetime.fromisoformat(str(text))
+    except ValueError:
+        raise PositionError(f"'{text}' is no ISO 8601 instant, e.g. 2024-01-01T00:10Z.") from None
+    if instant.tzinfo is None:
+        raise PositionError(f"'{text}' names no zone, so it is no instant. Write 2024-01-01T00:10Z or ...+01:00.")
+    return (instant - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def as_instants(instants: Any) -> tuple[Tensor, float | None]:
+    """Instants as int64 nanoseconds, `batch seq`, and their step where it is one and the same throughout."""
+    if isinstance(instants, Tensor):
+        values = instants
+    else:
+        array = np.asarray(instants)
+        if array.dtype.kind in "UO":
+            array = np.array([_nanoseconds(text) for text in array.ravel()], dtype=np.int64).reshape(array.shape)
+        elif array.dtype.kind == "M":
+            if np.isnat(array).any():
+                raise PositionError(
+                    f"Instant {int(np.isnat(array).argmax())} is missing (NaT). Drop it or fill it first."
+                )
+            array = array.astype("datetime64[ns]").astype(np.int64)
+        values = torch.from_numpy(array.copy())
+    if values.is_floating_point():
+        raise PositionError(
+            f"Instants are whole nanoseconds, texts or datetime64; got {values.dtype}, which rounds them. "
+            "Elapsed times go on an axis as they are: Positions({'time': hours})."
+        )
+    values = as_rows("time", values).long()
+    steps = values.diff(dim=1)
+    return values, float(steps[0, 0]) if steps.numel() and bool((steps == steps[0, 0]).all()) else None
+
+
+def layout_axes(table: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, float]]:
+    """Coordinates, presence and evenness of a table of words; the axes are told at ``Positions.layout``."""
+    names = set(table.keys())
+    columns = {name: _column(name, table[name]) for name in ("order", "page", "line", "column") if name in names}
+    if "page" in columns and "line" in columns:
+        columns["line_from_bottom"] = _from_bottom(columns["page"], columns["line"])
+    for axis, edge in (("x", "x0"), ("y", "y1")):
+        if edge in names:
+            columns[axis] = 1000.0 * _column(edge, table[edge])
+    if not columns:
+        raise PositionError(
+            "A layout table needs columns such as order, page, line, column, x0, y1; "
+            f"got {', '.join(map(str, table.keys())) or 'none'}."
+        )
+    coordinates, present = {}, {}
+    for name, values in columns.items():
+        missing = np.isnan(values)
+        if missing.any():
+            values = np.where(missing, 0.0, values)
+            present[name] = torch.from_numpy(~missing)[None]
+        coordinates[name] = torch.from_numpy(values if name in "xy" else values.astype(np.int64))[None]
+    order = columns.get("order")
+    even = order is not None and bool((np.diff(order) == 1).all())  # an empty cell is NaN, and NaN is no step
+    return coordinates, present, {"order": 1.0} if even else {}
+
+
+def _from_bottom(page: Column, line: Column) -> Column:
+    """Lines counted upwards from the last line of each page."""
+    from_bottom = np.full(len(line), np.nan)
+    known = ~(np.isnan(page) | np.isnan(line))
+    if known.any():
+        _, which = np.unique(page[known], return_inverse=True)
+        last = np.full(int(which.max()) + 1, -np.inf)
+        np.maximum.at(last, which, line[known])
+        from_bottom[known] = last[which] - line[known]
+    return from_bottom
