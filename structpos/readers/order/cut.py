@@ -1,0 +1,151 @@
+"""Cutting a page: at the strongest river first, then each part again, until what is left is read line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from structpos.readers.order.frame import Floats
+from structpos.readers.order.judge import Sides, Verdict, Words, judge, ruled
+from structpos.readers.order.rivers import Cell, River, Row, pitch_of, rivers, rows_of
+
+CELLS = 4000  # a page with more cells than this is scraps; it is read row by row
+DEPTH = 12
+
+Note = tuple[tuple[float, float, float, float], str, str]
+
+
+@dataclass
+class Leaf:
+    """Cells that are read line by line, their column, and which of them span several columns."""
+
+    cells: list[Cell]
+    column: int
+    spanning: set[int] = field(default_factory=set)  # positions in ``cells``
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the cells of one page are judged by.
+
+    Attributes:
+        tall: Height of a usual word [pt].
+        words: Gives the words of a cell.
+        rules: Gives the line segments drawn on the page; None where there are none.
+        rtl: Whether the right side is read first.
+        notes: Every river that was judged, for pictures.
+    """
+
+    tall: float
+    words: Words
+    rules: Callable[[], Floats] | None = None
+    rtl: bool = False
+    notes: list[Note] = field(default_factory=list)
+
+
+def arrange(cells: Sequence[Cell], page: Page, column: int = 0, depth: int = 0) -> tuple[list[Leaf], int]:
+    """Put the cells of a region into leaves in reading order.
+
+    Args:
+        cells: Any cells of one page.
+        page: What they are judged by.
+        column: Number of the leftmost column.
+        depth: How often the region was cut before.
+
+    Returns:
+        The leaves in reading order, and the number of columns side by side in them.
+    """
+    whole = [Leaf(list(cells), column)]
+    if not cells or len(cells) > CELLS or depth > DEPTH:
+        return (whole if cells else []), 1
+    rows = rows_of(cells)
+    if len(rows) < 2:
+        return whole, 1
+    pitch = pitch_of(rows, page.tall)
+    chosen = _strongest(rows, page, pitch)
+    if chosen is None:
+        return whole, 1
+    river, verdict = chosen
+    if verdict.reason == "long lines":
+        edges = bands(river, rows, pitch)
+        if len(edges) > 1:
+            leaves: list[Leaf] = []
+            most = 1
+            for a, b in zip([0, *edges], [*edges, len(rows)], strict=True):
+                part, count = arrange([c for row in rows[a:b] for c in row.cells], page, column, depth + 1)
+                leaves += part
+                most = max(most, count)
+            return leaves, most
+    first, last = river.first, river.last
+    if verdict.reason == "repeated labels":
+        last = _more_labels(river, rows, page, pitch)
+    middle = river.middle
+    body = [cell for row in rows[first : last + 1] for cell in row.cells]
+    left = [cell for cell in body if cell.x0 + cell.x1 < 2 * middle]
+    right = [cell for cell in body if cell.x0 + cell.x1 >= 2 * middle]
+    above, n_above = arrange([c for row in rows[:first] for c in row.cells], page, column, depth + 1)
+    lefts, n_left = arrange(left, page, column, depth + 1)
+    rights, n_right = arrange(right, page, column + n_left, depth + 1)
+    below, n_below = arrange([c for row in rows[last + 1 :] for c in row.cells], page, column, depth + 1)
+    if verdict.reason != "repeated labels":
+        for leaf in above + below:
+            leaf.spanning |= {i for i, c in enumerate(leaf.cells) if c.x0 < river.x0 and c.x1 > river.x1}
+    sides = rights + lefts if page.rtl else lefts + rights
+    return above + sides + below, max(n_above, n_left + n_right, n_below)
+
+
+def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[River, Verdict] | None:
+    """The river between columns with most cells beside it."""
+    found = rivers(rows, page.tall, pitch=pitch)
+    best: tuple[River, Verdict] | None = None
+    for river in found:
+        verdict = judge(Sides(river, rows, found, page.words, page.tall, pitch), page.rules)
+        box = (river.x0, rows[river.first].y - page.tall, river.x1, rows[river.last].y)
+        page.notes.append((box, "columns" if verdict.columns else "rows", verdict.reason))
+        if verdict.columns and (best is None or _weight(river) > _weight(best[0])):
+            best = river, verdict
+    if best and best[1].reason == "ruled" and page.rules is not None:
+        river, _ = best
+        _, top, bottom = ruled(river, rows, page.rules(), page.tall)
+        inside = [i for i in range(river.first, river.last + 1) if top <= rows[i].y <= bottom + 0.5 * page.tall]
+        if inside:
+            river.first, river.last = inside[0], inside[-1]
+    return best
+
+
+def _weight(river: River) -> int:
+    return len(river.left) + len(river.right)
+
+
+def bands(river: River, rows: Sequence[Row], pitch: float) -> list[int]:
+    """Rows before which the page is cut across, because a blank runs over both columns.
+
+    The river's own first row and its end are among them. Empty unless every band keeps three rows on each side.
+    """
+    middle = river.middle
+    inner = [i for i in range(river.first + 1, river.last + 1) if rows[i].y - rows[i - 1].y >= 1.5 * pitch]
+    if not inner:
+        return []
+    edges = [river.first, *inner, river.last + 1]
+    for a, b in pairwise(edges):
+        left = sum(any(c.x0 + c.x1 < 2 * middle for c in row.cells) for row in rows[a:b])
+        right = sum(any(c.x0 + c.x1 >= 2 * middle for c in row.cells) for row in rows[a:b])
+        if min(left, right) < 3:
+            return []
+    return edges
+
+
+def _more_labels(river: River, rows: Sequence[Row], page: Page, pitch: float) -> int:
+    """Last row of a signature block: rows on one side that repeat a label seen in it belong to it, too."""
+    seen = {page.words(c)[0] for row in rows[river.first : river.last + 1] for c in row.cells}
+    seen = {token for token in seen if token.endswith(":")}
+    last, middle = river.last, river.middle
+    for i in range(river.last + 1, len(rows)):
+        sides = {c.x0 + c.x1 < 2 * middle for c in rows[i].cells}
+        crosses = any(c.x0 < river.x0 and c.x1 > river.x1 for c in rows[i].cells)
+        if rows[i].y - rows[i - 1].y > 4.0 * pitch or len(sides) > 1 or crosses:
+            break
+        if page.words(rows[i].cells[0])[0] in seen:
+            last = i
+    return last

@@ -1,0 +1,53 @@
+"""The gate: which pages may hold columns at all; the rest are read line by line without a closer look."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structpos.readers.order.frame import Flags, Floats, Ints
+from structpos.readers.order.lines import BASELINE, heights, starts_of
+from structpos.readers.order.rivers import FREE, TWO_GRIDS
+
+REACH = 8  # lines over which two gaps can belong to one river
+AHEAD = 16  # gaps compared with each gap
+
+
+def gate(boxes: Floats, line: Ints, group: Ints, first: Ints) -> Ints:
+    """Groups in which gaps of different lines lie over each other, or two grids of lines run side by side.
+
+    Args:
+        boxes: ``(n, 4)`` of words sorted by line and left edge [pt].
+        line: Of the same words.
+        group: Of the same words.
+        first: First word of each cell, from :func:`structpos.readers.order.lines.cells`.
+
+    Returns:
+        Numbers of the groups, ascending.
+    """
+    if len(first) < 2:
+        return np.zeros(0, np.int64)
+    tall = heights(boxes)
+    after = first[1:]
+    inner = after[line[after] == line[after - 1]]  # words that follow a wide gap on their line
+    passes: list[Ints] = []
+    if len(inner):
+        x0, x1 = boxes[inner - 1, 2], boxes[inner, 0]
+        row, of, unit = line[inner], group[inner], tall[inner]
+        wide = x1 - x0 >= FREE * unit
+        x0, x1, row, of, unit = x0[wide], x1[wide], row[wide], of[wide], unit[wide]
+        seen = np.zeros(len(x0), np.int64)
+        for ahead in range(1, min(AHEAD, len(x0) - 1) + 1):
+            near = (row[ahead:] - row[:-ahead] <= REACH) & (row[ahead:] != row[:-ahead]) & (of[ahead:] == of[:-ahead])
+            over = np.minimum(x1[ahead:], x1[:-ahead]) - np.maximum(x0[ahead:], x0[:-ahead])
+            unit_ = unit[:-ahead]
+            pair = near & (over >= 1.2 * unit_) & (np.abs(x1[ahead:] - x1[:-ahead]) <= 0.6 * unit_)
+            seen[:-ahead] += np.where(pair, 2, near & (over >= FREE * unit_))
+        passes.append(of[seen >= 2])
+    start = starts_of(line)
+    stop = np.append(start[1:], len(line)) - 1
+    base = boxes[start, 1] + BASELINE * tall[start]
+    same = group[start[1:]] == group[start[:-1]]
+    close = same & (np.diff(base) < TWO_GRIDS * tall[start][1:])
+    beside: Flags = (boxes[stop[:-1], 2] < boxes[start[1:], 0]) | (boxes[stop[1:], 2] < boxes[start[:-1], 0])
+    passes.append(group[start[1:]][close & beside])
+    return np.unique(np.concatenate(passes))

@@ -1,0 +1,219 @@
+"""Columns or rows: whether the two sides of a river are read one after the other, or across."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import numpy as np
+
+from structpos.readers.order.frame import Floats
+from structpos.readers.order.rivers import Cell, River, Row
+
+Words = Callable[[Cell], list[str]]
+_FILLER = re.compile(r"[-–—_.]{2,}|^[-–—_]$")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a river separates, and by which rule."""
+
+    columns: bool
+    reason: str
+
+
+def numeric(words: Sequence[str]) -> bool | None:
+    """Whether a cell is mostly digits; None where it holds nothing but dashes, underscores or dots.
+
+    Example:
+        >>> numeric(["$", "1,024.50"]), numeric(["Total", "of", "2"]), numeric(["--"])
+        (True, False, None)
+    """
+    body = [_FILLER.sub("", word) for word in words]
+    digits = sum(c.isdigit() for word in body for c in word)
+    letters = sum(c.isalpha() for word in body for c in word)
+    return None if not any(body) else digits > 0 and digits >= letters
+
+
+def mostly_numeric(cells: Sequence[Cell], words: Words) -> bool:
+    """Whether half of the cells that say anything are numbers."""
+    kinds = [kind for kind in (numeric(words(cell)) for cell in cells) if kind is not None]
+    return bool(kinds) and 2 * sum(kinds) >= len(kinds)
+
+
+def is_label(token: str) -> bool:
+    """Whether a token is the sort that signature blocks repeat: ``By:``, ``Name:``, ``____``, ``/s/``."""
+    return token.endswith(":") or "_" in token or token.lower().startswith("/s/")
+
+
+class Sides:
+    """What the rules ask about a river; each answer is worked out once, when asked."""
+
+    def __init__(
+        self, river: River, rows: Sequence[Row], others: Sequence[River], words: Words, tall: float, pitch: float
+    ) -> None:
+        self.river, self.rows, self.others, self.words, self.tall, self.pitch = river, rows, others, words, tall, pitch
+        self.left, self.right = river.left, river.right
+        self.gap = (river.x1 - river.x0) / tall
+
+    def _width(self, cells: Sequence[Cell]) -> float:
+        return median([cell.x1 - cell.x0 for cell in cells]) / self.tall
+
+    @cached_property
+    def left_width(self) -> float:
+        """Median width of the left cells [heights]."""
+        return self._width(self.left)
+
+    @cached_property
+    def right_width(self) -> float:
+        """Median width of the right cells [heights]."""
+        return self._width(self.right)
+
+    @cached_property
+    def flush(self) -> float:
+        """Share of the right cells whose left edges agree."""
+        return _agree([cell.x0 for cell in self.right], 0.6 * self.tall)
+
+    @cached_property
+    def centred(self) -> float:
+        """Share of the right cells whose middles agree."""
+        return _agree([(cell.x0 + cell.x1) / 2 for cell in self.right], 0.6 * self.tall)
+
+    @cached_property
+    def numbers_right(self) -> bool:
+        """Whether the right cells are mostly numbers."""
+        return mostly_numeric(self.right, self.words)
+
+    @cached_property
+    def numbers_left(self) -> bool:
+        """Whether the left cells are mostly numbers."""
+        return mostly_numeric(self.left, self.words)
+
+    @cached_property
+    def parallel(self) -> int:
+        """Other rivers that run beside this one."""
+        mine = self.river
+        return sum(
+            1
+            for r in self.others
+            if r is not mine
+            and (r.x1 <= mine.x0 or r.x0 >= mine.x1)
+            and _shared(r, mine) >= 0.5 * (mine.last - mine.first + 1)
+        )
+
+    @cached_property
+    def repeated(self) -> list[str]:
+        """Labels with which a row starts both at its beginning and right of the river."""
+        first = {cell.line: cell for row in self.rows[self.river.first : self.river.last + 1] for cell in row.cells[:1]}
+        found = []
+        for cell in self.right:
+            start = first.get(cell.line)
+            if start is not None and start is not cell:
+                token = self.words(cell)[0]
+                if token == self.words(start)[0]:
+                    found.append(token)
+        return found
+
+    @cached_property
+    def guarded(self) -> bool:
+        """A few rows in the middle of prose: the line above or below runs across."""
+        river, rows = self.river, self.rows
+        if river.last - river.first + 1 >= 6 or self.gap >= 6.0:
+            return False
+        pitch = 1.3 * self.pitch
+        for inner, outer in ((river.first, river.first - 1), (river.last, river.last + 1)):
+            if 0 <= outer < len(rows) and abs(rows[outer].y - rows[inner].y) <= pitch:
+                if any(cell.x0 < river.x0 and cell.x1 > river.x1 for cell in rows[outer].cells):
+                    return True
+        return False
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether the sides look like columns at all: aligned, far enough apart, not a chance gap in prose."""
+        many = self.river.last - self.river.first + 1 >= 6
+        return max(self.flush, self.centred) >= 0.5 and self.gap >= (0.8 if many else 1.2) and not self.guarded
+
+
+def _agree(places: Sequence[float], within: float) -> float:
+    """Largest share of the places that lie within ``within`` of one of them."""
+    return max(sum(abs(p - q) <= within for q in places) for p in places) / len(places)
+
+
+def _shared(one: River, other: River) -> int:
+    return min(one.last, other.last) - max(one.first, other.first) + 1
+
+
+def ruled(river: River, rows: Sequence[Row], rules: Floats, tall: float) -> tuple[float, float, float]:
+    """How much of a river vertical rules cover (share), and from where to where they go [pt]."""
+    top, bottom = rows[river.first].y - 0.8 * tall, rows[river.last].y + 0.2 * tall
+    inside = (
+        (rules[:, 2] - rules[:, 0] < 0.3 * tall)
+        & (rules[:, 3] - rules[:, 1] > 0.5 * tall)
+        & (rules[:, 0] >= river.x0 - 0.3 * tall)
+        & (rules[:, 2] <= river.x1 + 0.3 * tall)
+        & (rules[:, 3] > top)
+        & (rules[:, 1] < bottom)
+    )
+    if not inside.any():
+        return 0.0, top, bottom
+    pieces = rules[inside][:, [1, 3]]
+    pieces = pieces[np.argsort(pieces[:, 0])]
+    covered, edge = 0.0, top
+    for y0, y1 in pieces.tolist():
+        covered += max(min(y1, bottom) - max(y0, edge), 0.0)
+        edge = max(edge, y1)
+    return covered / max(bottom - top, 1e-9), float(pieces[:, 0].min()), float(pieces[:, 1].max())
+
+
+def judge(sides: Sides, rules: Callable[[], Floats] | None = None) -> Verdict:
+    """Decide one river; the first rule that holds decides.
+
+    Args:
+        sides: The river and what surrounds it.
+        rules: Gives the line segments of the page, asked only where they can still decide.
+    """
+    s = sides
+    if s.repeated and any(map(is_label, s.repeated)) and not s.numbers_right:
+        if len(s.repeated) >= 2 or (s.gap >= 1.5 and s.flush >= 0.3):
+            return Verdict(True, "repeated labels")
+    narrow = all(cell.x1 - cell.x0 <= 4.0 * s.tall for cell in s.left)
+    if s.gap < 9.0 and (narrow or (s.left_width <= 4.0 and len(s.right) >= 1.5 * len(s.left))):
+        return Verdict(False, "labels")
+    if s.numbers_right:
+        return Verdict(False, "numbers right")
+    if s.numbers_left:
+        return _by_rules(s, rules) or Verdict(False, "numbers left")
+    if s.fits:
+        rows = min(len(s.left), len(s.right))
+        enough = rows >= 3
+        if enough and _wordy(s) and min(s.left_width, s.right_width) >= 9.0:
+            return Verdict(True, "long lines")
+        if enough and s.parallel <= 1 and min(s.left_width, s.right_width) >= 3.0 and s.gap >= 1.5:
+            if 0.6 <= len(s.right) / len(s.left) <= 1.7:
+                return Verdict(True, "blocks")
+        if (
+            s.gap >= 9.0
+            and s.flush >= 0.8
+            and s.parallel <= 2
+            and not any(s.words(c)[-1].endswith(":") for c in s.left)
+        ):
+            return Verdict(True, "wide gap")
+    return _by_rules(s, rules) or Verdict(False, "nothing says columns")
+
+
+def _wordy(s: Sides) -> bool:
+    return min(median([c.last - c.first for c in s.left]), median([c.last - c.first for c in s.right])) >= 3
+
+
+def _by_rules(s: Sides, rules: Callable[[], Floats] | None) -> Verdict | None:
+    if rules is None or min(len(s.left), len(s.right)) < 2:
+        return None
+    lines = rules()
+    if not len(lines) or ruled(s.river, s.rows, lines, s.tall)[0] < 0.6:
+        return None
+    beside = [r for r in s.others if r is not s.river and _shared(r, s.river) > 0]
+    drawn = sum(ruled(r, s.rows, lines, s.tall)[0] >= 0.6 for r in beside)
+    return Verdict(True, "ruled") if drawn <= 0.6 * len(beside) else None
