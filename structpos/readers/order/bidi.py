@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]")
 LTR, RTL, NEUTRAL = 0, 1, 2
 
@@ -12,7 +14,12 @@ LTR, RTL, NEUTRAL = 0, 1, 2
 def any_rtl(text: Sequence[str]) -> bool:
     """Whether any of the words holds a letter of a right-to-left script."""
     joined = "".join(text)
-    return not joined.isascii() and _RTL.search(joined) is not None
+    if joined.isascii():
+        return False
+    high = np.frombuffer(
+        joined.encode("utf-16-le", "surrogatepass"), np.uint16
+    )  # quicker than a search, page after page
+    return bool((high >= 0x590).any()) and _RTL.search(joined) is not None
 
 
 def letters(word: str) -> tuple[int, int]:

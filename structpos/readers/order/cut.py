@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from structpos.readers.order.frame import Floats
-from structpos.readers.order.judge import Sides, Verdict, Words, judge, ruled
-from structpos.readers.order.rivers import Cell, River, Row, pitch_of, rivers, rows_of
+from structpos.readers.order.judge import Sides, Verdict, judge, ruled
+from structpos.readers.order.rivers import Cell, Page, River, Row, pitch_of, rivers, rows_of
+from structpos.readers.order.signatures import headings, last_row
 
 CELLS = 4000  # a page with more cells than this is scraps; it is read row by row
 DEPTH = 12
-
-Note = tuple[tuple[float, float, float, float], str, str]
 
 
 @dataclass
@@ -23,25 +21,6 @@ class Leaf:
     cells: list[Cell]
     column: int
     spanning: set[int] = field(default_factory=set)  # positions in ``cells``
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the cells of one page are judged by.
-
-    Attributes:
-        tall: Height of a usual word [pt].
-        words: Gives the words of a cell.
-        rules: Gives the line segments drawn on the page; None where there are none.
-        rtl: Whether the right side is read first.
-        notes: Every river that was judged, for pictures.
-    """
-
-    tall: float
-    words: Words
-    rules: Callable[[], Floats] | None = None
-    rtl: bool = False
-    notes: list[Note] = field(default_factory=list)
 
 
 def arrange(cells: Sequence[Cell], page: Page, column: int = 0, depth: int = 0) -> tuple[list[Leaf], int]:
@@ -78,17 +57,20 @@ def arrange(cells: Sequence[Cell], page: Page, column: int = 0, depth: int = 0) 
                 most = max(most, count)
             return leaves, most
     first, last = river.first, river.last
+    split: dict[Cell, tuple[Cell, Cell]] = {}
     if verdict.reason == "repeated labels":
-        last = _more_labels(river, rows, page, pitch)
+        last = last_row(river, rows, page, pitch)
+        first, split = headings(river, rows, page, pitch)
     middle = river.middle
-    body = [cell for row in rows[first : last + 1] for cell in row.cells]
+    body = [part for row in rows[first : last + 1] for cell in row.cells for part in split.get(cell, (cell,))]
     left = [cell for cell in body if cell.x0 + cell.x1 < 2 * middle]
     right = [cell for cell in body if cell.x0 + cell.x1 >= 2 * middle]
     above, n_above = arrange([c for row in rows[:first] for c in row.cells], page, column, depth + 1)
     lefts, n_left = arrange(left, page, column, depth + 1)
     rights, n_right = arrange(right, page, column + n_left, depth + 1)
     below, n_below = arrange([c for row in rows[last + 1 :] for c in row.cells], page, column, depth + 1)
-    if verdict.reason != "repeated labels":
+    across = sum(any(c.x0 < river.x0 and c.x1 > river.x1 for c in row.cells) for row in rows[:first] + rows[last + 1 :])
+    if across <= last - first + 1:  # a page of columns with a heading, not a page of text with some columns in it
         for leaf in above + below:
             leaf.spanning |= {i for i, c in enumerate(leaf.cells) if c.x0 < river.x0 and c.x1 > river.x1}
     sides = rights + lefts if page.rtl else lefts + rights
@@ -99,12 +81,13 @@ def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[River, Ve
     """The river between columns with most cells beside it."""
     found = rivers(rows, page.tall, pitch=pitch)
     best: tuple[River, Verdict] | None = None
-    for river in found:
-        verdict = judge(Sides(river, rows, found, page.words, page.tall, pitch), page.rules)
+    for river in sorted(found, key=_weight, reverse=True):
+        verdict = judge(Sides(river, rows, found, page, pitch))
         box = (river.x0, rows[river.first].y - page.tall, river.x1, rows[river.last].y)
         page.notes.append((box, "columns" if verdict.columns else "rows", verdict.reason))
-        if verdict.columns and (best is None or _weight(river) > _weight(best[0])):
+        if verdict.columns:
             best = river, verdict
+            break
     if best and best[1].reason == "ruled" and page.rules is not None:
         river, _ = best
         _, top, bottom = ruled(river, rows, page.rules(), page.tall)
@@ -134,18 +117,3 @@ def bands(river: River, rows: Sequence[Row], pitch: float) -> list[int]:
         if min(left, right) < 3:
             return []
     return edges
-
-
-def _more_labels(river: River, rows: Sequence[Row], page: Page, pitch: float) -> int:
-    """Last row of a signature block: rows on one side that repeat a label seen in it belong to it, too."""
-    seen = {page.words(c)[0] for row in rows[river.first : river.last + 1] for c in row.cells}
-    seen = {token for token in seen if token.endswith(":")}
-    last, middle = river.last, river.middle
-    for i in range(river.last + 1, len(rows)):
-        sides = {c.x0 + c.x1 < 2 * middle for c in rows[i].cells}
-        crosses = any(c.x0 < river.x0 and c.x1 > river.x1 for c in rows[i].cells)
-        if rows[i].y - rows[i - 1].y > 4.0 * pitch or len(sides) > 1 or crosses:
-            break
-        if page.words(rows[i].cells[0])[0] in seen:
-            last = i
-    return last

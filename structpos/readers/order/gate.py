@@ -10,6 +10,7 @@ from structpos.readers.order.rivers import FREE, TWO_GRIDS
 
 REACH = 8  # lines over which two gaps can belong to one river
 AHEAD = 16  # gaps compared with each gap
+LABEL = 4.0  # text no wider than this many heights may be a label
 
 
 def gate(boxes: Floats, line: Ints, group: Ints, first: Ints) -> Ints:
@@ -27,13 +28,15 @@ def gate(boxes: Floats, line: Ints, group: Ints, first: Ints) -> Ints:
     if len(first) < 2:
         return np.zeros(0, np.int64)
     tall = heights(boxes)
-    after = first[1:]
-    inner = after[line[after] == line[after - 1]]  # words that follow a wide gap on their line
+    before, after = first[:-1], first[1:]
+    inner = line[after] == line[before]
+    before, after = before[inner], after[inner]  # cells beside a wide gap on their line
     passes: list[Ints] = []
-    if len(inner):
-        x0, x1 = boxes[inner - 1, 2], boxes[inner, 0]
-        row, of, unit = line[inner], group[inner], tall[inner]
-        wide = x1 - x0 >= FREE * unit
+    if len(after):
+        x0, x1 = boxes[after - 1, 2], boxes[after, 0]
+        row, of, unit = line[after], group[after], tall[after]
+        text = x0 - boxes[before, 0] > LABEL * unit  # not just a number or a label before the gap
+        wide = (x1 - x0 >= FREE * unit) & (text | (x1 - x0 >= 9.0 * unit))
         x0, x1, row, of, unit = x0[wide], x1[wide], row[wide], of[wide], unit[wide]
         seen = np.zeros(len(x0), np.int64)
         for ahead in range(1, min(AHEAD, len(x0) - 1) + 1):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -11,10 +12,12 @@ from statistics import median
 import numpy as np
 
 from structpos.readers.order.frame import Floats
-from structpos.readers.order.rivers import Cell, River, Row
+from structpos.readers.order.rivers import Cell, Page, River, Row
+from structpos.readers.order.signatures import is_label, repeated
 
-Words = Callable[[Cell], list[str]]
-_FILLER = re.compile(r"[-–—_.]{2,}|^[-–—_]$")
+_FILLER = re.compile(r"[-–—_.]{2,}|(?<!\S)[-–—_](?!\S)")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -32,30 +35,25 @@ def numeric(words: Sequence[str]) -> bool | None:
         >>> numeric(["$", "1,024.50"]), numeric(["Total", "of", "2"]), numeric(["--"])
         (True, False, None)
     """
-    body = [_FILLER.sub("", word) for word in words]
-    digits = sum(c.isdigit() for word in body for c in word)
-    letters = sum(c.isalpha() for word in body for c in word)
-    return None if not any(body) else digits > 0 and digits >= letters
+    body = _FILLER.sub("", " ".join(words)).strip()
+    if not body:
+        return None
+    digits = len(_DIGIT.findall(body))
+    return digits > 0 and digits >= len(_LETTER.findall(body))
 
 
-def mostly_numeric(cells: Sequence[Cell], words: Words) -> bool:
+def mostly_numeric(cells: Sequence[Cell], page: Page) -> bool:
     """Whether half of the cells that say anything are numbers."""
-    kinds = [kind for kind in (numeric(words(cell)) for cell in cells) if kind is not None]
+    kinds = [kind for kind in (numeric(page.words(cell)) for cell in cells) if kind is not None]
     return bool(kinds) and 2 * sum(kinds) >= len(kinds)
-
-
-def is_label(token: str) -> bool:
-    """Whether a token is the sort that signature blocks repeat: ``By:``, ``Name:``, ``____``, ``/s/``."""
-    return token.endswith(":") or "_" in token or token.lower().startswith("/s/")
 
 
 class Sides:
     """What the rules ask about a river; each answer is worked out once, when asked."""
 
-    def __init__(
-        self, river: River, rows: Sequence[Row], others: Sequence[River], words: Words, tall: float, pitch: float
-    ) -> None:
-        self.river, self.rows, self.others, self.words, self.tall, self.pitch = river, rows, others, words, tall, pitch
+    def __init__(self, river: River, rows: Sequence[Row], others: Sequence[River], page: Page, pitch: float) -> None:
+        self.river, self.rows, self.others, self.page, self.pitch = river, rows, others, page, pitch
+        tall = self.tall = page.tall
         self.left, self.right = river.left, river.right
         self.gap = (river.x1 - river.x0) / tall
 
@@ -85,12 +83,12 @@ class Sides:
     @cached_property
     def numbers_right(self) -> bool:
         """Whether the right cells are mostly numbers."""
-        return mostly_numeric(self.right, self.words)
+        return mostly_numeric(self.right, self.page)
 
     @cached_property
     def numbers_left(self) -> bool:
         """Whether the left cells are mostly numbers."""
-        return mostly_numeric(self.left, self.words)
+        return mostly_numeric(self.left, self.page)
 
     @cached_property
     def parallel(self) -> int:
@@ -103,19 +101,6 @@ class Sides:
             and (r.x1 <= mine.x0 or r.x0 >= mine.x1)
             and _shared(r, mine) >= 0.5 * (mine.last - mine.first + 1)
         )
-
-    @cached_property
-    def repeated(self) -> list[str]:
-        """Labels with which a row starts both at its beginning and right of the river."""
-        first = {cell.line: cell for row in self.rows[self.river.first : self.river.last + 1] for cell in row.cells[:1]}
-        found = []
-        for cell in self.right:
-            start = first.get(cell.line)
-            if start is not None and start is not cell:
-                token = self.words(cell)[0]
-                if token == self.words(start)[0]:
-                    found.append(token)
-        return found
 
     @cached_property
     def guarded(self) -> bool:
@@ -139,7 +124,8 @@ class Sides:
 
 def _agree(places: Sequence[float], within: float) -> float:
     """Largest share of the places that lie within ``within`` of one of them."""
-    return max(sum(abs(p - q) <= within for q in places) for p in places) / len(places)
+    ranked = sorted(places)
+    return max(bisect_right(ranked, p + within) - bisect_left(ranked, p - within) for p in ranked) / len(ranked)
 
 
 def _shared(one: River, other: River) -> int:
@@ -168,16 +154,16 @@ def ruled(river: River, rows: Sequence[Row], rules: Floats, tall: float) -> tupl
     return covered / max(bottom - top, 1e-9), float(pieces[:, 0].min()), float(pieces[:, 1].max())
 
 
-def judge(sides: Sides, rules: Callable[[], Floats] | None = None) -> Verdict:
+def judge(sides: Sides) -> Verdict:
     """Decide one river; the first rule that holds decides.
 
     Args:
-        sides: The river and what surrounds it.
-        rules: Gives the line segments of the page, asked only where they can still decide.
+        sides: The river and what surrounds it; the drawings of the page are asked for only where they can decide.
     """
     s = sides
-    if s.repeated and any(map(is_label, s.repeated)) and not s.numbers_right:
-        if len(s.repeated) >= 2 or (s.gap >= 1.5 and s.flush >= 0.3):
+    labels = repeated(s.river, s.rows, s.page, s.pitch)
+    if any(map(is_label, labels)) and not s.numbers_right:
+        if len(labels) >= 2 or (s.gap >= 1.5 and s.flush >= 0.3):
             return Verdict(True, "repeated labels")
     narrow = all(cell.x1 - cell.x0 <= 4.0 * s.tall for cell in s.left)
     if s.gap < 9.0 and (narrow or (s.left_width <= 4.0 and len(s.right) >= 1.5 * len(s.left))):
@@ -185,7 +171,7 @@ def judge(sides: Sides, rules: Callable[[], Floats] | None = None) -> Verdict:
     if s.numbers_right:
         return Verdict(False, "numbers right")
     if s.numbers_left:
-        return _by_rules(s, rules) or Verdict(False, "numbers left")
+        return _by_rules(s) or Verdict(False, "numbers left")
     if s.fits:
         rows = min(len(s.left), len(s.right))
         enough = rows >= 3
@@ -198,17 +184,18 @@ def judge(sides: Sides, rules: Callable[[], Floats] | None = None) -> Verdict:
             s.gap >= 9.0
             and s.flush >= 0.8
             and s.parallel <= 2
-            and not any(s.words(c)[-1].endswith(":") for c in s.left)
+            and not any(s.page.words(c)[-1].endswith(":") for c in s.left)
         ):
             return Verdict(True, "wide gap")
-    return _by_rules(s, rules) or Verdict(False, "nothing says columns")
+    return _by_rules(s) or Verdict(False, "nothing says columns")
 
 
 def _wordy(s: Sides) -> bool:
     return min(median([c.last - c.first for c in s.left]), median([c.last - c.first for c in s.right])) >= 3
 
 
-def _by_rules(s: Sides, rules: Callable[[], Floats] | None) -> Verdict | None:
+def _by_rules(s: Sides) -> Verdict | None:
+    rules = s.page.rules
     if rules is None or min(len(s.left), len(s.right)) < 2:
         return None
     lines = rules()

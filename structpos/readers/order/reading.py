@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structpos.errors import PositionError
-from structpos.readers.order.cut import Note
+from structpos.readers.order.bidi import any_rtl
 from structpos.readers.order.frame import Flags, Floats, Ints, frames, turn
 from structpos.readers.order.lines import copies, starts_of, visual_lines
+from structpos.readers.order.rivers import Note
 from structpos.readers.order.strands import Strands, blocks, follow, right_to_left, with_islands
 
 
@@ -102,9 +103,10 @@ def read_order(
 
     line_of = np.zeros(n, np.int64)
     line_of[place] = line
+    rtl = any_rtl(text)
     drawn = _framed_rules(np.unique(page), quarters, sizes, rules)
-    strands, notes = follow(place, line, group[place], framed, text, drawn)
-    rightward = right_to_left(strands, text)
+    strands, notes = follow(place, line, group[place], framed, text, drawn, rtl)
+    rightward = right_to_left(strands, text) if rtl else np.zeros(0, np.int64)
     if home:
         shown = framed.copy()
         for number, quarter in quarters.items():

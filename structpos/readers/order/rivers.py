@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 from statistics import median
 
+from structpos.readers.order.frame import Floats
+
 FREE = 0.8  # a strip narrower than this many heights is no river
+Note = tuple[tuple[float, float, float, float], str, str]
 TWO_GRIDS = 0.95  # rows closer than this many heights belong to columns with lines of their own
 
 
@@ -22,6 +25,37 @@ class Cell:
     line: int
     first: int
     last: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the rivers of one page are judged by.
+
+    Attributes:
+        tall: Height of a usual word [pt].
+        text: The words that cells count.
+        x0: Left edges of these words [pt].
+        x1: Right edges of these words [pt].
+        rules: Gives the line segments drawn on the page; None where there are none.
+        rtl: Whether the right side is read first.
+        notes: Every river that was judged, for pictures.
+    """
+
+    tall: float
+    text: Sequence[str]
+    x0: Sequence[float]
+    x1: Sequence[float]
+    rules: Callable[[], Floats] | None = None
+    rtl: bool = False
+    notes: list[Note] = field(default_factory=list)
+
+    def words(self, cell: Cell) -> Sequence[str]:
+        """The words of a cell."""
+        return self.text[cell.first : cell.last]
+
+    def token(self, cell: Cell) -> str:
+        """The first word of a cell."""
+        return self.text[cell.first]
 
 
 @dataclass(slots=True)
@@ -56,6 +90,7 @@ class River:
     last: int
     left: list[Cell] = field(default_factory=list)
     right: list[Cell] = field(default_factory=list)
+    right_rows: list[int] = field(default_factory=list)
 
     @property
     def middle(self) -> float:
@@ -168,9 +203,10 @@ def trim(river: River, rows: Sequence[Row], tall: float, *, pitch: float) -> Riv
     top = _extend(top, river.first, -1, rows, left, right, flush, tall, pitch, 3.0)
     bottom = _extend(bottom, river.last, 1, rows, left, right, flush, tall, pitch, 4.0)
     near_left = [left[i] for i in range(top, bottom + 1) if i in left]
-    near_right = [right[i] for i in range(top, bottom + 1) if i in right]
+    right_rows = [i for i in range(top, bottom + 1) if i in right]
+    near_right = [right[i] for i in right_rows]
     x0, x1 = max(c.x1 for c in near_left), min(c.x0 for c in near_right)
-    return River(x0, x1, top, bottom, near_left, near_right)
+    return River(x0, x1, top, bottom, near_left, near_right, right_rows)
 
 
 def _extend(

@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 
 from structpos.readers.order import bidi
-from structpos.readers.order.cut import Leaf, Note, Page, arrange
+from structpos.readers.order.cut import Leaf, arrange
 from structpos.readers.order.frame import Floats, Ints
 from structpos.readers.order.gate import gate
 from structpos.readers.order.lines import BASELINE, cells, heights, medians, starts_of, visual_lines
-from structpos.readers.order.rivers import Cell
+from structpos.readers.order.rivers import Cell, Note, Page
 
 Rules = Callable[[], Floats]
 
@@ -44,6 +44,7 @@ def follow(
     boxes: Floats,
     text: Sequence[str],
     rules: Mapping[int, Rules],
+    rtl: bool,
 ) -> tuple[Strands, dict[int, list[Note]]]:
     """Cut pages into leaves where they have columns, and line the words of each leaf up.
 
@@ -54,6 +55,7 @@ def follow(
         boxes: ``(n, 4)`` of all words, in their frames [pt].
         text: All words.
         rules: For some groups, what gives the line segments drawn there.
+        rtl: Whether any of the words is right to left.
     """
     sorted_boxes = boxes[place]
     first, _ = cells(sorted_boxes, line, group)
@@ -64,54 +66,52 @@ def follow(
         return strands, notes
     usual = medians(group, heights(sorted_boxes))
     present = group[starts_of(group)]
-    rtl = bidi.any_rtl(text)
-    for number in looked_at.tolist():
-        a, b = np.searchsorted(group, [number, number + 1]).tolist()
-        tall = float(usual[np.searchsorted(present, number)])
-        of = place[a:b]
-
-        def words(cell: Cell, of: Ints = of) -> list[str]:
-            return [text[i] for i in of[cell.first : cell.last].tolist()]
-
-        sheet = Page(tall, words, rules.get(number), rtl and bidi.mostly_rtl([text[i] for i in of.tolist()]))
-        leaves, _ = arrange(_cells_of(sorted_boxes[a:b], line[a:b], first[(first >= a) & (first < b)] - a), sheet)
-        notes[number] = sheet.notes
+    left, right = sorted_boxes[:, 0].tolist(), sorted_boxes[:, 2].tolist()
+    laid: list[tuple[int, Leaf]] = []  # first word of the page, leaf
+    for g in looked_at.tolist():
+        a, b = np.searchsorted(group, [g, g + 1]).tolist()
+        mine = [text[i] for i in place[a:b].tolist()]
+        tall = float(usual[np.searchsorted(present, g)])
+        page = Page(tall, mine, left[a:b], right[a:b], rules.get(g), rtl and bidi.mostly_rtl(mine))
+        c, d = np.searchsorted(first, [a, b]).tolist()
+        opening = np.union1d(first[c:d] - a, _ruled_apart(mine))
+        leaves, _ = arrange(_cells_of(sorted_boxes[a:b], line[a:b], opening), page)
+        notes[g] = page.notes
         if len(leaves) > 1:
-            _lay(strands, slice(a, b), leaves, boxes, text)
+            laid += [(a, leaf) for leaf in leaves]
+    if laid:
+        _lay(strands, laid, boxes, text)
     return strands, notes
+
+
+def _ruled_apart(text: Sequence[str]) -> Ints:
+    """Words drawn as a rule right after another rule: two blanks to be filled in, however close they stand."""
+    rules = [i for i, word in enumerate(text) if word[:3] in ("---", "___", "===")]
+    return np.array([j for i, j in pairwise(rules) if j == i + 1], np.int64)
 
 
 def _cells_of(boxes: Floats, line: Ints, first: Ints) -> list[Cell]:
     last = np.append(first[1:], len(line))
     right = np.maximum.reduceat(boxes[:, 2], first)
-    base = boxes[first, 1] + BASELINE * heights(boxes)[first]
+    base = boxes[first, 1] + BASELINE * heights(boxes[first])
     columns = (boxes[first, 0], right, base, line[first], first, last)
     return [Cell(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _lay(strands: Strands, span: slice, leaves: Sequence[Leaf], boxes: Floats, text: Sequence[str]) -> None:
-    """Write the words of a page leaf by leaf, each leaf lined up by its own words alone."""
-    words = strands.words[span]
-    parts, strand, leaf_of, column = [], [], [], []
-    above = 0
-    for number, leaf in enumerate(leaves):
-        local = np.concatenate([np.arange(c.first, c.last) for c in leaf.cells])
-        mine = words[local]
-        tint = np.repeat(
-            [-1 if i in leaf.spanning else leaf.column for i in range(len(leaf.cells))],
-            [c.last - c.first for c in leaf.cells],
-        )
-        own = boxes[mine]
-        again, lines = visual_lines(own, np.zeros(len(mine), np.int64), [text[i] for i in mine.tolist()])
-        parts.append(mine[again])
-        column.append(tint[again])
-        strand.append(lines + above)
-        leaf_of.append(np.full(len(mine), number))
-        above += int(lines[-1]) + 1
-    strands.words[span] = np.concatenate(parts)
-    strands.strand[span] = np.concatenate(strand)
-    strands.leaf[span] = np.concatenate(leaf_of)
-    strands.column[span] = np.concatenate(column)
+def _lay(strands: Strands, laid: Sequence[tuple[int, Leaf]], boxes: Floats, text: Sequence[str]) -> None:
+    """Write the words of some pages leaf by leaf, each leaf lined up by its own words alone."""
+    counts = [[c.last - c.first for c in leaf.cells] for _, leaf in laid]
+    local = [a + i for a, leaf in laid for c in leaf.cells for i in range(c.first, c.last)]
+    tints = [-1 if i in leaf.spanning else leaf.column for _, leaf in laid for i in range(len(leaf.cells))]
+    mine = strands.words[local]
+    leaf_of = np.repeat(np.arange(len(laid)), [sum(count) for count in counts])
+    column = np.repeat(tints, [n for count in counts for n in count])
+    place, line = visual_lines(boxes[mine], leaf_of, [text[i] for i in mine.tolist()])
+    at = np.sort(local)  # the pages keep their places
+    strands.words[at] = mine[place]
+    strands.column[at] = column[place]
+    strands.leaf[at] = leaf_of[place]
+    strands.strand[at] = line
 
 
 def runs(strands: Strands) -> Ints:
@@ -130,8 +130,6 @@ def right_to_left(strands: Strands, text: Sequence[str]) -> Ints:
         The words that run right to left: those written so, and signs and numbers on lines that run so.
     """
     found: list[int] = []
-    if not bidi.any_rtl(text):
-        return np.array(found, np.int64)
     start = runs(strands)
     marked = np.array([bidi.any_rtl([text[i]]) for i in strands.words.tolist()])
     hit = np.logical_or.reduceat(marked, start)
