@@ -31,14 +31,32 @@ class Rotation:
 
     def __init__(
         self,
-        query_cos: Float[Tensor, (batch #heads queries pairs
-)],
-        query_sin: Float[Tensor, (batch #heads queries pairs
-)],
-        key_cos: Float[Tensor, (batch #heads keys pairs
-)] | None = None,
-        key_sin: Float[Tensor, (batch #heads keys pairs
-)] | None = None,
+        query_cos: Float[
+            Tensor,
+            (
+                batch  # heads queries pairs
+            ),
+        ],
+        query_sin: Float[
+            Tensor,
+            (
+                batch  # heads queries pairs
+            ),
+        ],
+        key_cos: Float[
+            Tensor,
+            (
+                batch  # heads keys pairs
+            ),
+        ]
+        | None = None,
+        key_sin: Float[
+            Tensor,
+            (
+                batch  # heads keys pairs
+            ),
+        ]
+        | None = None,
         *,
         pairing: Pairing = "interleaved",
         scale: float = 1.0,
@@ -80,10 +98,18 @@ class Rotation:
 
 def turn(
     x: Float[Tensor, "batch heads seq head_width"],
-    cos: Float[Tensor, (batch #heads seq pairs
-)],
-    sin: Float[Tensor, (batch #heads seq pairs
-)],
+    cos: Float[
+        Tensor,
+        (
+            batch  # heads seq pairs
+        ),
+    ],
+    sin: Float[
+        Tensor,
+        (
+            batch  # heads seq pairs
+        ),
+    ],
     pairing: Pairing,
 ) -> Float[Tensor, "batch heads seq head_width"]:
     """Turn pairs of features: (a, b) becomes (a cos - b sin, a sin + b cos); features past the pairs pass unchanged.
@@ -263,7 +289,7 @@ class DistanceBias(Bias):
         """Number of heads (or 1)."""
         raise NotImplementedError(f"{type(self).__name__} needs its number of heads.")
 
-    def of(self, difference: Shaped[Tensor, batch *place]) -> Float[Tensor, "batch heads *place"]:
+    def of(self, difference: Shaped[Tensor, batch * place]) -> Float[Tensor, "batch heads *place"]:
         """The bias at differences key - query."""
         raise NotImplementedError(f"{type(self).__name__} needs the bias at a difference.")
 
@@ -321,6 +347,24 @@ class Signals:
     def __repr__(self) -> str:
         vector = None if self.vector is None else tuple(self.vector.shape)
         return f"Signals(vector={vector}, rotation={self.rotation}, bias={self.bias})"
+
+
+def as_signals(signal: Tensor | Rotation | Bias | Signals) -> Signals:
+    """Any signal as ``Signals``.
+
+    Example:
+        >>> as_signals(torch.zeros(1, 3, 8))
+        Signals(vector=(1, 3, 8), rotation=None, bias=None)
+    """
+    if isinstance(signal, Signals):
+        return signal
+    if isinstance(signal, Rotation):
+        return Signals(rotation=signal)
+    if isinstance(signal, Bias):
+        return Signals(bias=signal)
+    if isinstance(signal, Tensor):
+        return Signals(vector=signal)
+    raise PositionError(f"A signal is a vector, a Rotation, a Bias or Signals; got {type(signal).__name__}.")
 
 
 def _parts(bias: Bias) -> tuple[Bias, ...]:
