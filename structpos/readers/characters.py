@@ -10,8 +10,9 @@ from typing import Any
 REPLACEMENT = "\ufffd"
 
 # Latin ligatures, Armenian ligatures, Hebrew and Arabic presentation forms: one sign that stands for letters.
-_FORMS = re.compile("[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe70-\ufefc]+")
-_CHANGED = re.compile("[\x00\u00ad\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe70-\ufefc]")
+_SIGNS = "\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe70-\ufefc"
+_FORMS = re.compile(f"[{_SIGNS}]+")
+_CHANGED = re.compile(f"[\x00\u00ad{_SIGNS}]")
 _ARABIC = re.compile("[\u0600-\u06ff\ufb50-\ufdff\ufe70-\ufefc]")
 _UNREADABLE = re.compile("[\x7f-\x9f\ufffd\ue000-\uf8ff]")
 _ALEF = frozenset("\u0622\u0623\u0625\u0627\u0671")
@@ -29,18 +30,32 @@ def normalise(text: str) -> str:
     return _FORMS.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
 
 
-def normalise_all(texts: list[str]) -> list[str]:
-    """Normalise the words of a page; the list itself where nothing in it changes."""
-    joined = "\n".join(texts)
-    if (joined.isascii() and "\x00" not in joined) or not _CHANGED.search(joined):
-        return texts
-    return [normalise(text) for text in texts]
+def ordinary(text: str) -> bool:
+    """Whether a text is all Western letters and signs, so that nothing in it needs a closer look; quick.
+
+    Example:
+        >>> ordinary("“Agreement” – 100 €"), ordinary("agree\u00adment"), ordinary("\ufb01ve")
+        (True, False, False)
+    """
+    if not text.isprintable():
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode("cp1252")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
-def has_arabic(texts: list[str]) -> bool:
-    """Whether any word holds Arabic letters."""
-    joined = "".join(texts)
-    return not joined.isascii() and _ARABIC.search(joined) is not None
+def normalise_all(texts: list[str], joined: str) -> list[str]:
+    """Normalise the words of a page, given singly and joined; the list itself where nothing in it changes."""
+    return [normalise(text) for text in texts] if _CHANGED.search(joined) else texts
+
+
+def has_arabic(text: str) -> bool:
+    """Whether a text holds Arabic letters."""
+    return _ARABIC.search(text) is not None
 
 
 def unreadable(text: str) -> int:
@@ -50,7 +65,7 @@ def unreadable(text: str) -> int:
         >>> unreadable("a\ufffd\ue001b")
         2
     """
-    return 0 if text.isascii() and "\x7f" not in text else len(_UNREADABLE.findall(text))
+    return len(_UNREADABLE.findall(text))
 
 
 def mend_lam_alef(words: Sequence[tuple[Any, ...]], lines: dict[tuple[int, int], list[tuple[str, float]]]) -> list[str]:

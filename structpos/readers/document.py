@@ -64,9 +64,9 @@ class Document:
 
     Args:
         name: Name of the document, the column ``document`` of its tables.
-        columns: Arrays by name, one entry a word, in reading order: the columns of ``words`` but ``document``; ``text_column``
-            is -1 where a line spans several columns. A column that is not given is filled: ``order`` and ``word``
-            count, ``column`` follows from ``x0``, everything else is 0, False or empty.
+        columns: Arrays by name, one entry a word, in reading order: the columns of ``words`` but ``document``;
+            ``text_column`` is -1 where a line spans several columns. A column that is not given is filled:
+            ``order`` counts, ``column`` follows from ``x0``, everything else is 0, False or empty.
         pages: Arrays by name, one entry a page: the columns of ``pages`` but ``document``.
         messages: What the library underneath complained about.
 

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import gc
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structpos.errors import ReadError
 from structpos.readers.document import Document
-from structpos.readers.order import to_display
 from structpos.readers.pdf_assemble import assemble
 from structpos.readers.pdf_open import first_line, messages, mupdf, open_pdf, quiet
 from structpos.readers.pdf_page import FontCheck, RawPage, harvest
-
-THIN = 3.0  # a filled rectangle up to this wide or high is a line [pt]
+from structpos.readers.pdf_rules import drawn_rules
 
 
 def read_pdf(
@@ -89,41 +85,69 @@ def read_parts(
         Document: the next pages.
     """
     path = Path(path)
-    library = mupdf()
     with quiet():
-        document = open_pdf(path, password)
-    failures: list[str] = []
-    read = 0
+        source = _Source(path, password)
     try:
-        numbers = iter(_numbers(path, document.page_count, pages))
-        with quiet():
-            xfa = _has_xfa(document)
-        fonts = FontCheck(document)
-        following = next(numbers, None)
-        while following is not None or (not read and not failures):
-            raws: list[RawPage] = []
+        left = deque(_numbers(path, source.count, pages))
+        held: list[Document] = []  # until one page can be read
+        started = not left
+        while left or not held:
             with quiet(), _no_collection():
-                end = time.monotonic() + seconds_per_part
-                while following is not None and len(raws) < pages_per_part and (not raws or time.monotonic() < end):
-                    if on_page is not None:
-                        on_page(following)
-                    raws.append(_page(document, following, library, fonts))
-                    following = next(numbers, None)
-                part = assemble(path.name, raws, rules=lambda raw: _rules(document, raw), raw_text=raw_text, xfa=xfa)
-                part.messages = messages()
-            failed = [raw.error for raw in raws if raw.error and not raw.words]
-            failures += failed
-            read += len(raws) - len(failed)
-            if read:
-                yield part
-            if not raws:
-                break
-        if not read and failures:
-            raise ReadError(path, "damaged", f"no page can be read ({failures[0]}). Fetch or export the file again.")
+                part = source.part(left, pages_per_part, seconds_per_part, raw_text, on_page)
+            held.append(part)
+            started = started or bool((part.page_columns["error"] == "").any() or len(part))
+            if started:
+                yield from held
+                if not left:
+                    return
+                held.clear()
+        reason = held[0].page_columns["error"][0]
+        raise ReadError(path, "damaged", f"no page can be read ({reason}). Fetch or export the file again.")
     finally:
         with quiet():
-            document.close()
-            library.TOOLS.store_shrink(100)
+            source.close()
+
+
+class _Source:
+    """An open PDF and what is known of it."""
+
+    def __init__(self, path: Path, password: str | None) -> None:
+        self.library = mupdf()
+        self.document = open_pdf(path, password)
+        self.name = path.name
+        self.count: int = self.document.page_count
+        self.forms = bool(self.document.is_form_pdf)
+        self.xfa = _has_xfa(self.document)
+        self.fonts = FontCheck(self.document)
+
+    def part(
+        self, left: deque[int], pages: int, seconds: float, raw_text: bool, on_page: Callable[[int], None] | None
+    ) -> Document:
+        """Read the next pages of ``left``."""
+        raws: list[RawPage] = []
+        end = time.monotonic() + seconds
+        while left and len(raws) < pages and (not raws or time.monotonic() < end):
+            number = left.popleft()
+            if on_page is not None:
+                on_page(number)
+            raws.append(self.page(number))
+        part = assemble(
+            self.name, raws, rules=lambda raw: drawn_rules(self.document, raw), raw_text=raw_text, xfa=self.xfa
+        )
+        part.messages = messages()
+        return part
+
+    def page(self, number: int) -> RawPage:
+        """One page, or why it could not be read."""
+        try:
+            return harvest(self.document, number, self.library, self.fonts, forms=self.forms)
+        except Exception as error:
+            return RawPage(number, error=first_line(error))
+
+    def close(self) -> None:
+        """Give back what MuPDF holds."""
+        self.document.close()
+        self.library.TOOLS.store_shrink(100)
 
 
 def _numbers(path: Path, count: int, pages: Iterable[int] | None) -> list[int]:
@@ -136,43 +160,12 @@ def _numbers(path: Path, count: int, pages: Iterable[int] | None) -> list[int]:
     return wanted
 
 
-def _page(document: Any, number: int, library: Any, fonts: FontCheck) -> RawPage:
-    """One page, or why it could not be read."""
-    try:
-        return harvest(document, number, library, fonts)
-    except Exception as error:
-        return RawPage(number, error=first_line(error))
-
-
 def _has_xfa(document: Any) -> bool:
     """Whether the document carries an XFA form, of which MuPDF shows at most a stand-in."""
     try:
         return bool(document.xref_get_key(document.pdf_catalog(), "AcroForm/XFA")[0] != "null")
     except Exception:
         return False
-
-
-def _rules(document: Any, raw: RawPage) -> NDArray[np.float64]:
-    """Level and upright lines drawn on a page, ``(m, 4)`` in points of the displayed page."""
-    try:
-        drawings = document.load_page(raw.number).get_cdrawings()
-    except Exception:
-        return np.zeros((0, 4))
-    found: list[tuple[float, float, float, float]] = []
-    for drawing in drawings:
-        stroked = "s" in (drawing.get("type") or "")
-        for item in drawing["items"]:
-            if item[0] == "l":
-                (ax, ay), (bx, by) = item[1], item[2]
-                if abs(ax - bx) <= 1.0 or abs(ay - by) <= 1.0:
-                    found.append((min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)))
-            elif item[0] == "re":
-                x0, y0, x1, y1 = item[1]
-                if x1 - x0 <= THIN or y1 - y0 <= THIN:
-                    found.append((x0, y0, x1, y1))
-                elif stroked:
-                    found += [(x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)]
-    return to_display(np.array(found, np.float64).reshape(-1, 4), raw.rotation, raw.width, raw.height)
 
 
 @contextmanager

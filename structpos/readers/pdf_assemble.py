@@ -31,7 +31,7 @@ def assemble(name: str, raws: Sequence[RawPage], *, rules: Rules, raw_text: bool
         raw_text: Whether to keep the stored text of each word as the column ``raw_text``.
         xfa: Whether the document carries an XFA form.
     """
-    rows = _gather(raws)
+    rows = _gather(raws, raw_text=raw_text)
     count = len(raws)
     sizes = np.array([(raw.width, raw.height) for raw in raws], np.float64).reshape(-1, 2)
     at = rows["at"]
@@ -51,7 +51,6 @@ def assemble(name: str, raws: Sequence[RawPage], *, rules: Rules, raw_text: bool
         sizes={2 * index + layer: (raw.width, raw.height) for index, raw in enumerate(raws) for layer in (0, 1)},
         angle=rows["angle"],
         vertical=rows["vertical"],
-        block=rows["block"],
         rules=lambda page: rules(raws[page // 2]),
     )
     kept = np.flatnonzero(reading.keep)
@@ -102,25 +101,28 @@ def assemble(name: str, raws: Sequence[RawPage], *, rules: Rules, raw_text: bool
     return Document(name, columns, pages).marked()
 
 
-def _gather(raws: Sequence[RawPage]) -> dict[str, Any]:
+def _gather(raws: Sequence[RawPage], *, raw_text: bool) -> dict[str, Any]:
     """The words of all pages as arrays, boxes in points of the displayed page, values of form fields among them."""
     counts = [len(raw.words) for raw in raws]
     total = sum(counts)
-    words = list(chain.from_iterable(raw.words for raw in raws))
-    x0, y0, x1, y1, raw, block, _, _ = zip(*words, strict=True) if words else ((),) * 8
-    boxes = np.array((x0, y0, x1, y1), np.float64).T.reshape(-1, 4)
+    boxes = np.empty((total, 4))
+    stored: tuple[str, ...] = ()
+    if total:
+        sides = zip(*chain.from_iterable(raw.words for raw in raws), strict=True)
+        for side in range(4):
+            boxes[:, side] = np.fromiter(next(sides), np.float64, total)
+        stored = next(sides)
     text = np.empty(total, object)
     text[:] = list(chain.from_iterable(page.texts for page in raws))
     rows: dict[str, Any] = {
         "at": np.repeat(np.arange(len(raws)), counts),
         "boxes": boxes,
         "text": text,
-        "block": np.array(block, np.int64),
         "hidden": np.zeros(total, np.bool_),
         "form": np.zeros(total, np.bool_),
         "angle": np.zeros(total) if any(page.angles or (page.rotation and page.words) for page in raws) else None,
         "vertical": np.zeros(total, np.bool_) if any(page.vertical for page in raws) else None,
-        "raw": np.array(raw, object),
+        "raw": np.array(stored, object) if raw_text else None,
     }
     undrawn: list[tuple[int, str, tuple[float, float, float, float]]] = []
     start = 0
@@ -153,7 +155,6 @@ def _with_values(
         "at": np.array(index),
         "boxes": np.array(boxes),
         "text": words,
-        "block": np.full(len(words), -1),
         "hidden": np.zeros(len(words), np.bool_),
         "form": np.ones(len(words), np.bool_),
         "angle": np.zeros(len(words)),

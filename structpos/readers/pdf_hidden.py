@@ -61,11 +61,10 @@ def hidden_words(page: Any, words: Sequence[tuple[Any, ...]], blocks: list[dict[
         dark = _dark_behind(page, boxes)
         outlined = _outlined(page, boxes) if white.any() else np.zeros(len(boxes), np.bool_)
         state[doubtful & ~dark & ~outlined] = 1
-    seen = {
-        (word[4], *np.round(word[:4], 1)) for word, hides in zip(words, invisible | clips, strict=True) if not hides
-    }
-    for index in np.flatnonzero(clips):
-        if (words[index][4], *np.round(words[index][:4], 1)) in seen:
+    places = [(word[4], *(round(side, 1) for side in word[:4])) for word in words]
+    seen = {place for place, hides in zip(places, (invisible | clips).tolist(), strict=True) if not hides}
+    for index in np.flatnonzero(clips).tolist():
+        if places[index] in seen:
             state[index] = 2
     return state
 

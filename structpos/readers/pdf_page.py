@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structpos.readers.characters import REPLACEMENT, has_arabic, mend_lam_alef, normalise_all, unreadable
+from structpos.readers.characters import REPLACEMENT, has_arabic, mend_lam_alef, normalise_all, ordinary, unreadable
 from structpos.readers.pdf_forms import Field, fields
 from structpos.readers.pdf_hidden import hidden_words, looks_hidden, picture_share, style_of, traced_hidden
 
@@ -81,15 +81,23 @@ class FontCheck:
         return names & self.bad
 
 
-def harvest(document: Any, number: int, library: Any, fonts: FontCheck) -> RawPage:
-    """Read one page; everything that happens on few pages only is looked at only there."""
+def harvest(document: Any, number: int, library: Any, fonts: FontCheck, *, forms: bool) -> RawPage:
+    """Read one page; what only few pages have is looked at only there.
+
+    Args:
+        document: The open ``pymupdf.Document``.
+        number: Page, from 0.
+        library: PyMuPDF.
+        fonts: What is known of the document's fonts.
+        forms: Whether the document has form fields.
+    """
     page = document.load_page(number)
     rect = page.rect
     raw = RawPage(number, float(rect.width), float(rect.height), page.rotation, _user_unit(document, page))
     text_page = page.get_textpage(clip=library.INFINITE_RECT(), flags=KEEP_LIGATURES)
     words: list[Word] = text_page.extractWORDS()
     blocks: list[dict[str, Any]] = text_page.extractDICT()["blocks"]
-    if document.is_form_pdf:
+    if forms:
         raw.fields = fields(page, library)
     if not words:
         return raw
@@ -102,11 +110,16 @@ def harvest(document: Any, number: int, library: Any, fonts: FontCheck) -> RawPa
     elif looks_hidden(style[1:] for style in styled):
         _hide(raw, page, words, hidden_words(page, words, blocks))
     raw.words = words
-    texts = [word[4] for word in words]
-    if has_arabic(texts):
-        texts = mend_lam_alef(words, _letters(text_page))
-    raw.texts = normalise_all(texts)
-    _judge_characters(raw, page, fonts, {style[0] for style in styled})
+    raw.texts = [word[4] for word in words]
+    joined = "".join(raw.texts)
+    names = {style[0] for style in styled}
+    if not ordinary(joined):
+        if has_arabic(joined):
+            raw.texts = mend_lam_alef(words, _letters(text_page))
+        raw.texts = normalise_all(raw.texts, joined)
+        _judge_characters(raw, names)
+    if bad := fonts.unmapped(page, names):
+        raw.suspicious = "; ".join([*filter(None, [raw.suspicious]), f"no character map in {', '.join(sorted(bad))}"])
     return raw
 
 
@@ -160,19 +173,15 @@ def _letters(text_page: Any) -> dict[tuple[int, int], list[tuple[str, float]]]:
     return found
 
 
-def _judge_characters(raw: RawPage, page: Any, fonts: FontCheck, names: set[str]) -> None:
+def _judge_characters(raw: RawPage, names: set[str]) -> None:
+    """Count the characters that say nothing; drop words of glyphs that are only drawn."""
     joined = "".join(raw.texts)
-    reasons = []
-    if not joined.isascii():
-        raw.replacement = joined.count(REPLACEMENT)
-        if raw.replacement and all(not text.strip(REPLACEMENT) for text in raw.texts) and _only_drawn(names):
-            raw.words, raw.texts, raw.angles, raw.vertical, raw.hidden = [], [], None, None, None
-        share = unreadable(joined) / len(joined)
-        if share > MUCH_UNREADABLE:
-            reasons.append(f"{share:.0%} of the characters say nothing")
-    if bad := fonts.unmapped(page, names):
-        reasons.append(f"no character map in {', '.join(sorted(bad))}")
-    raw.suspicious = "; ".join(reasons)
+    raw.replacement = joined.count(REPLACEMENT)
+    share = unreadable(joined) / max(len(joined), 1)
+    if share > MUCH_UNREADABLE:
+        raw.suspicious = f"{share:.0%} of the characters say nothing"
+    if raw.replacement and _only_drawn(names) and not joined.strip(REPLACEMENT):
+        raw.words, raw.texts, raw.angles, raw.vertical, raw.hidden = [], [], None, None, None
 
 
 def _only_drawn(names: set[str]) -> bool:

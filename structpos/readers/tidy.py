@@ -43,7 +43,7 @@ def tidy_boxes(
         >>> tidy_boxes(np.array([[10.0, 50.0, 20.0, 40.0]]), 100.0, 100.0).boxes
         array([[10., 40., 20., 50.]])
     """
-    finite: NDArray[np.bool_] = np.isfinite(boxes).all(axis=1)
+    finite = np.isfinite(boxes.sum(axis=1))
     if not finite.all():
         boxes = np.where(finite[:, None], boxes, -1.0)
     x0, y0, x1, y1 = boxes.T
