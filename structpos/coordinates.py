@@ -103,7 +103,9 @@ def as_instants(instants: Any) -> tuple[Tensor, float | None]:
 def layout_axes(table: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, float]]:
     """Coordinates, presence and evenness of a table of words; the axes are told at ``Positions.layout``."""
     names = set(table.keys())
-    columns = {name: _column(name, table[name]) for name in ("order", "page", "line", "column") if name in names}
+    columns: dict[str, Column] = {
+        name: _column(name, table[name]) for name in ("order", "page", "line", "column") if name in names
+    }
     if "page" in columns and "line" in columns:
         columns["line_from_bottom"] = _from_bottom(columns["page"], columns["line"])
     for axis, edge in (("x", "x0"), ("y", "y1")):
@@ -114,7 +116,8 @@ def layout_axes(table: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, 
             "A layout table needs columns such as order, page, line, column, x0, y1; "
             f"got {', '.join(map(str, table.keys())) or 'none'}."
         )
-    coordinates, present = {}, {}
+    coordinates: dict[str, Tensor] = {}
+    present: dict[str, Tensor] = {}
     for name, values in columns.items():
         missing = np.isnan(values)
         if missing.any():

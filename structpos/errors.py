@@ -21,8 +21,8 @@ class ReadError(ValueError):
 
     Args:
         path: The file.
-        kind: One word for tables of errors: ``missing``, ``empty``, ``not-a-pdf``, ``damaged``, ``password``, ``no-pages``,
-            ``unknown-kind``, ``bad-table``, ``time``, ``memory``, ``crashed``, ...
+        kind: One word for tables of errors: ``missing``, ``empty``, ``not-a-pdf``, ``damaged``, ``password``,
+            ``no-pages``, ``unknown-kind``, ``bad-table``, ``time``, ``memory``, ``crashed``, ...
         reason: What was found, what was expected, and what to do, in one or two sentences.
     """
 

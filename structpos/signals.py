@@ -270,8 +270,8 @@ class DistanceBias(Bias):
         step: The coordinates of consecutive tokens differ by this, for all of them; None where that is not known.
     """
 
-    tensors = ("queries", "keys", "query_present", "key_present")
-    facts = ("step",)
+    tensors: ClassVar[tuple[str, ...]] = ("queries", "keys", "query_present", "key_present")
+    facts: ClassVar[tuple[str, ...]] = ("step",)
 
     def __init__(
         self,

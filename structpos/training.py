@@ -37,7 +37,7 @@ def parameter_groups(
         >>> import structpos as sp
         >>> groups = parameter_groups(sp.Transformer(32, 1, 4, encoder=sp.Learned(32, 64)), lr=1e-3)
         >>> [(group["name"], group["lr"], len(group["params"])) for group in groups]
-        [('network', 0.001, 14), ('positions', 0.0001, 1)]
+        [('network', 0.001, 16), ('positions', 0.0001, 1)]
     """
     if lr < 0 or position_rate < 0:
         raise PositionError(f"Learning rates are 0 or more, got lr={lr} and position_rate={position_rate}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Shaped
@@ -56,8 +56,8 @@ class ALiBi(PositionEncoder):
 class LinearBias(DistanceBias):
     """Slope times distance: ``slopes`` (heads), and whether the distance keeps its sign."""
 
-    tensors = ("slopes", *DistanceBias.tensors)
-    facts = ("causal_only", *DistanceBias.facts)
+    tensors: ClassVar[tuple[str, ...]] = ("slopes", *DistanceBias.tensors)
+    facts: ClassVar[tuple[str, ...]] = ("causal_only", *DistanceBias.facts)
 
     def __init__(self, slopes: Float[Tensor, heads], causal_only: bool, *pair: object) -> None:
         super().__init__(*pair)  # type: ignore[arg-type]

@@ -28,6 +28,7 @@ class PositionEncoder(nn.Module):
     """
 
     signal: Kind = "vector"
+    width: int  # of the vector, for encoders on the input
     dtype_probe: Tensor
 
     def __init__(self) -> None:

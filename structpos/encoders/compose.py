@@ -90,11 +90,7 @@ class Concat(Composition):
         super().__init__(parts)
         for name, part in self.encoders().items():
             on_the_input("Concat", name, part)
-
-    @property
-    def width(self) -> int:
-        """Width of the vector."""
-        return sum(int(part.width) for part in self.encoders().values())
+        self.width = sum(part.width for part in self.encoders().values())
 
     def forward(self, queries: Positions, keys: Positions | None = None) -> Float[Tensor, "batch seq width"]:
         """The vectors, side by side."""
@@ -102,14 +98,14 @@ class Concat(Composition):
 
 
 class GatedSum(Composition):
-    """The vectors or biases of several encoders added, each through a learned gate.
+    """The vectors of several encoders added, each through a learned gate.
 
     Args:
-        parts: Encoders on the input or on the scores by name.
+        parts: Encoders on the input by name.
         start: Value of the gates at the start; 0 leaves a trained model exactly as it was.
 
     Raises:
-        PositionError: a rotary part, which has no size that a gate could change, or vectors of different widths.
+        PositionError: a part that is not on the input, or vectors of different widths.
 
     Example:
         >>> from structpos import Sinusoidal
@@ -121,17 +117,12 @@ class GatedSum(Composition):
     def __init__(self, parts: Mapping[str, PositionEncoder], *, start: float = 1.0) -> None:
         super().__init__(parts)
         for name, part in self.encoders().items():
-            if part.signal not in ("vector", "none"):
-                on_the_input("GatedSum", name, part)
+            on_the_input("GatedSum", name, part)
+        self.width = next(part.width for part in self.encoders().values())
         self.start = start
         self.signal: Kind = "vector"
         self.gates = nn.ParameterDict({name: nn.Parameter(torch.empty(1)) for name in parts})
         self.reset_parameters()
-
-    @property
-    def width(self) -> int:
-        """Width of the vector."""
-        return next(int(part.width) for part in self.encoders().values() if part.signal == "vector")
 
     def reset_parameters(self) -> None:
         """Set the gates to their start."""
@@ -140,12 +131,8 @@ class GatedSum(Composition):
 
     def forward(self, queries: Positions, keys: Positions | None = None) -> Signal:
         """The vectors, each times its gate, added."""
-        gated = []
-        for name, part in self.parts.items():
-            vector = as_signals(part(queries)).vector
-            if vector is not None:
-                gated.append(Signals(vector=self.gates[name].to(vector.dtype) * vector))
-        return together(gated, "vector")
+        gated = [self.gates[name] * part(queries) for name, part in self.parts.items()]
+        return together([Signals(vector=vector) for vector in gated], "vector")
 
 
 def common(kinds: Sequence[Kind]) -> Kind:
@@ -170,7 +157,7 @@ def together(signals: Sequence[Signals], kind: Kind) -> Signal:
         )
     if len(rotations) > 1:
         raise PositionError("Two rotations cannot be added. One rotation reads several axes: Rotary(..., axes=(...)).")
-    vector = _total(vectors)
+    vector: Tensor | None = _total(vectors)
     rotation: Rotation | None = rotations[0] if rotations else None
     bias: Bias | None = _total(biases)
     if kind == "vector" and vector is not None:

@@ -40,6 +40,7 @@ class Emphasis(PositionEncoder):
         super().__init__()
         on_the_input("Emphasis", "part", part)
         self.part, self.region, self.gain, self.learnable = part, region, gain, learnable
+        self.width = part.width
         if learnable:
             self.amount = nn.Parameter(torch.empty(1))
             self.reset_parameters()
@@ -49,11 +50,6 @@ class Emphasis(PositionEncoder):
         """The axes it reads."""
         own = () if self.region.where else (self.region.axis,)
         return tuple(dict.fromkeys((*self.part.axes, *own)))
-
-    @property
-    def width(self) -> int:
-        """Width of the vector."""
-        return int(self.part.width)
 
     def reset_parameters(self) -> None:
         """Set a learned gain to its start."""

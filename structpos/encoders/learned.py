@@ -121,7 +121,7 @@ class Learned(PositionEncoder):
                 stacklevel=2,
             )
             state_dict[f"{prefix}table"] = resampled(table, self.length, self.offset)
-        super()._load_from_state_dict(state_dict, prefix, *args)  # type: ignore[no-untyped-call]
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 def squeeze(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int64, Shaped
@@ -83,8 +84,8 @@ class T5Bias(PositionEncoder):
 class BucketBias(DistanceBias):
     """A table's row for the bucket of the distance: ``table`` (buckets heads)."""
 
-    tensors = ("table", *DistanceBias.tensors)
-    facts = ("distance", "bidirectional", "scale", *DistanceBias.facts)
+    tensors: ClassVar[tuple[str, ...]] = ("table", *DistanceBias.tensors)
+    facts: ClassVar[tuple[str, ...]] = ("distance", "bidirectional", "scale", *DistanceBias.facts)
 
     def __init__(
         self, table: Float[Tensor, "buckets heads"], distance: int, bidirectional: bool, scale: float, *pair: object

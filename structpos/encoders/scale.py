@@ -45,6 +45,7 @@ class Scale(PositionEncoder):
         if isinstance(amount, str) and amount != "match":
             raise PositionError(f"Scale: amount is a number or 'match', got '{amount}'.")
         self.part, self.amount, self.learnable = part, amount, learnable
+        self.width = part.width
         self.matched = amount != "match"
         value = torch.empty(1)
         if learnable:
@@ -57,11 +58,6 @@ class Scale(PositionEncoder):
     def axes(self) -> tuple[str, ...]:
         """The axes it reads."""
         return self.part.axes
-
-    @property
-    def width(self) -> int:
-        """Width of the vector."""
-        return int(self.part.width)
 
     def reset_parameters(self) -> None:
         """Set the number to its start; one that is to be matched is measured afresh."""
@@ -103,7 +99,7 @@ class Scale(PositionEncoder):
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """A loaded number is a measured one."""
-        super()._load_from_state_dict(state_dict, prefix, *args)  # type: ignore[no-untyped-call]
+        super()._load_from_state_dict(state_dict, prefix, *args)
         loaded = state_dict.get(f"{prefix}amplitude")
         self.matched = self.matched or (loaded is not None and bool((loaded != 0).any()))
 
