@@ -461,7 +461,7 @@ BAD = {
     "box.csv": ("text,bbox\na,1 2 3\n", "bbox in line 2 is '1 2 3'; four numbers"),
     "rows.tsv": ("level\tpage_num\tblock_num\n5\t1\t1\n", "line 2 has 3 cells; Tesseract writes 12"),
     "level.tsv": ("level page_num block_num\n5 1 1 1 1 1 ten 2 3 4 90 a".replace(" ", "\t"), "left in line 2 is 'ten'"),
-    "box.hocr": ("<p class='ocr_page' title='bbox 0 0 9 9'>\n<i class='ocrx_word' title='bbox 1'>a", "line 2 has no box"),
+    "box.hocr": ("<p class='ocr_page' title='bbox 0 0 9 9'>\n<i class='ocrx_word' title=''>a", "line 2 has no box"),
     "page.html": ("<html><span class='ocrx_word' title='bbox 1 2 3 4'>a</span></html>", "stands outside any ocr_page"),
     "cut.json": ('{"words": ["a"', "line 1 is no JSON"),
     "deep.json": ("[" * 100_000, "nested too deeply"),
@@ -567,3 +567,22 @@ def test_a_table_of_our_own_comes_back_as_it_was(tmp_path: Path, kind: str) -> N
     again = read_boxes(tmp_path / f"again.{kind}")
     assert again.name == "first.csv"
     pd.testing.assert_frame_equal(again.words, table, check_categorical=False)
+
+
+def test_a_file_of_structpos_encode_comes_back_with_its_pages(tmp_path: Path) -> None:
+    pytest.importorskip("pymupdf")
+    from structpos.datasets.sample_pdfs import write_samples
+    from structpos.encode.formats import write_parquet
+    from structpos.readers.pdf import read_pdf
+
+    write_samples(tmp_path)
+    for name in ("side_by_side_signatures.pdf", "rotated.pdf"):
+        first = read_pdf(tmp_path / name)
+        pages = {key: values.tolist() for key, values in first.page_columns.items()}
+        about = {"signal": "vector", "document": first.name, "pages": pages, "messages": ["said"]}
+        write_parquet(tmp_path / "again.parquet", first.columns, np.zeros((len(first), 8), np.float32), about)
+        again = read_boxes(tmp_path / "again.parquet")
+        assert again.name == name and again.messages == ["said"]
+        pd.testing.assert_frame_equal(again.words, first.words, check_categorical=False)
+        pd.testing.assert_frame_equal(again.pages, first.pages)
+        assert repr(again.positions()) == repr(first.positions())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from structpos.errors import PositionError, ReadError, unknown
@@ -52,8 +54,9 @@ def read_raw(path: Path, data: bytes, kind: str | None, hints: Hints) -> RawWord
     kind = find_kind(path, data) if kind is None else kind
     match kind:
         case "parquet":
-            columns, _ = parquet_columns(path, data)
-            return from_pages(path, columns, hints) or from_table(path, columns, hints, place="row {}".format)
+            columns, about = parquet_columns(path, data)
+            raw = from_pages(path, columns, hints) or from_table(path, columns, hints, place="row {}".format)
+            return _with_description(raw, about)
         case "csv":
             columns, place = csv_columns(path, as_text(path, data))
             return from_table(path, columns, hints, place=place)
@@ -65,3 +68,17 @@ def read_raw(path: Path, data: bytes, kind: str | None, hints: Hints) -> RawWord
             return from_json(path, json_value(path, as_text(path, data)), hints)
         case _:
             raise PositionError(unknown("kind", kind, KINDS))
+
+
+def _with_description(raw: RawWords, metadata: Mapping[str, str]) -> RawWords:
+    """What a file that structpos wrote says of itself: its document, the table of pages, messages."""
+    try:
+        about = json.loads(metadata["structpos"]) if raw.complete else {}
+        pages = about.get("pages")
+        if pages is not None and {*raw.page.tolist()} <= {*pages["page"]}:
+            raw.pages = {name: list(values) for name, values in pages.items()}
+        raw.name = str(about.get("document") or raw.name)
+        raw.notes = list(about.get("messages") or [])
+    except (KeyError, TypeError, AttributeError, ValueError):
+        pass  # somebody else's description: the words alone are there
+    return raw

@@ -45,6 +45,7 @@ class RawWords:
         place: The name of a word's place in the file for messages, such as "line 7".
         skipped: Number of rows without text, left out.
         name: Name of the document; that of the file where it states none.
+        pages: The table of pages, where structpos wrote the file.
         notes: Sentences for the report.
     """
 
@@ -60,6 +61,7 @@ class RawWords:
     place: Callable[[int], str] = "word {}".format
     skipped: int = 0
     name: str = ""
+    pages: dict[str, list[object]] | None = None
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -77,7 +77,8 @@ def read_boxes(
     points = _points(raw, sizes, found_unit)
     if raw.complete and keep_order:
         table: dict[str, Any] = {name: [values[row] for row in rows] for name, values in raw.stated.items()}
-        return Document(raw.name, table | _places(raw, tidied, rows), _pages(raw, tidied, rows, points))
+        pages = raw.pages or _pages(raw, tidied, rows, points)
+        return Document(raw.name, table | _places(raw, tidied, rows), pages, messages=raw.notes)
     full = {page: points.get(page, _PAPER) for page in np.unique(raw.page).tolist()}
     scale = np.array([full[page] for page in raw.page[rows].tolist()]).reshape(-1, 2)
     reading = read_order(
