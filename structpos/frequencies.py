@@ -51,7 +51,7 @@ class Frequencies:
 
     def angular(
         self, pairs: int, width: int, *, start: int = 0, device: torch.device | None = None
-    ) -> Float64[Tensor, pairs]:
+    ) -> Float64[Tensor, " pairs"]:
         """Radians a unit of the axis for pairs ``start`` to ``start + pairs``, of a code of ``width`` features."""
         _needs_float64(device)
         index = torch.arange(start, start + pairs, dtype=torch.float64, device=device)
@@ -62,7 +62,9 @@ class Frequencies:
         return 2.0 * math.pi / shortest * torch.pow(longest / shortest, -index / last)
 
 
-def angles(coordinate: Shaped[Tensor, "*place"], frequencies: Float[Tensor, pairs]) -> Float64[Tensor, "*place pairs"]:
+def angles(
+    coordinate: Shaped[Tensor, "*place"], frequencies: Float[Tensor, " pairs"]
+) -> Float64[Tensor, "*place pairs"]:
     """Coordinate times frequency in float64: in float32 the angle is off by 0.05 radians at position 1,000,000.
 
     Multiplied element by element, which autocast leaves alone; a matrix product it would run in half precision.

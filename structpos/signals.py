@@ -31,32 +31,10 @@ class Rotation:
 
     def __init__(
         self,
-        query_cos: Float[
-            Tensor,
-            (
-                batch  # heads queries pairs
-            ),
-        ],
-        query_sin: Float[
-            Tensor,
-            (
-                batch  # heads queries pairs
-            ),
-        ],
-        key_cos: Float[
-            Tensor,
-            (
-                batch  # heads keys pairs
-            ),
-        ]
-        | None = None,
-        key_sin: Float[
-            Tensor,
-            (
-                batch  # heads keys pairs
-            ),
-        ]
-        | None = None,
+        query_cos: Float[Tensor, "#batch #heads queries pairs"],
+        query_sin: Float[Tensor, "#batch #heads queries pairs"],
+        key_cos: Float[Tensor, "#batch #heads keys pairs"] | None = None,
+        key_sin: Float[Tensor, "#batch #heads keys pairs"] | None = None,
         *,
         pairing: Pairing = "interleaved",
         scale: float = 1.0,
@@ -98,18 +76,8 @@ class Rotation:
 
 def turn(
     x: Float[Tensor, "batch heads seq head_width"],
-    cos: Float[
-        Tensor,
-        (
-            batch  # heads seq pairs
-        ),
-    ],
-    sin: Float[
-        Tensor,
-        (
-            batch  # heads seq pairs
-        ),
-    ],
+    cos: Float[Tensor, "#batch #heads seq pairs"],
+    sin: Float[Tensor, "#batch #heads seq pairs"],
     pairing: Pairing,
 ) -> Float[Tensor, "batch heads seq head_width"]:
     """Turn pairs of features: (a, b) becomes (a cos - b sin, a sin + b cos); features past the pairs pass unchanged.
@@ -289,7 +257,7 @@ class DistanceBias(Bias):
         """Number of heads (or 1)."""
         raise NotImplementedError(f"{type(self).__name__} needs its number of heads.")
 
-    def of(self, difference: Shaped[Tensor, batch * place]) -> Float[Tensor, "batch heads *place"]:
+    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "batch heads *place"]:
         """The bias at differences key - query."""
         raise NotImplementedError(f"{type(self).__name__} needs the bias at a difference.")
 

@@ -59,7 +59,7 @@ class LinearBias(DistanceBias):
     tensors: ClassVar[tuple[str, ...]] = ("slopes", *DistanceBias.tensors)
     facts: ClassVar[tuple[str, ...]] = ("causal_only", *DistanceBias.facts)
 
-    def __init__(self, slopes: Float[Tensor, heads], causal_only: bool, *pair: object) -> None:
+    def __init__(self, slopes: Float[Tensor, " heads"], causal_only: bool, *pair: object) -> None:
         super().__init__(*pair)  # type: ignore[arg-type]
         self.slopes, self.causal_only = slopes, causal_only
 
@@ -68,13 +68,13 @@ class LinearBias(DistanceBias):
         """Number of heads."""
         return self.slopes.shape[0]
 
-    def of(self, difference: Shaped[Tensor, batch * place]) -> Float[Tensor, "batch heads *place"]:
+    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "batch heads *place"]:
         """The bias at differences key - query, which are taken before they are rounded."""
         distance = difference if self.causal_only else -difference.abs()
         return distance.to(self.slopes.dtype).unsqueeze(1) * self.slopes.view(-1, *[1] * (difference.dim() - 1))
 
 
-def slopes(heads: int, device: torch.device | None = None) -> Float[Tensor, heads]:
+def slopes(heads: int, device: torch.device | None = None) -> Float[Tensor, " heads"]:
     """The slopes of ALiBi for any number of heads, float64.
 
     Example:

@@ -20,9 +20,8 @@ from structpos.positions import Positions
 class Learned(PositionEncoder):
     """A table with one learned vector for each whole coordinate; between rows it is interpolated.
 
-    Past its end it is resampled: a document whose largest coordinate is n > length - 1 is squeezed onto the table,
-        so that
-    every position keeps a vector of its own. What one document gets never depends on the others in the batch.
+    Past its end it is resampled: a document whose largest coordinate is n > length - 1 is squeezed onto the table, so
+    that every position keeps a vector of its own. What one document gets never depends on the others in the batch.
 
     Args:
         width: Width of the vector.

@@ -98,7 +98,7 @@ class BucketBias(DistanceBias):
         """Number of heads."""
         return self.table.shape[1]
 
-    def of(self, difference: Shaped[Tensor, batch * place]) -> Float[Tensor, "batch heads *place"]:
+    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "batch heads *place"]:
         """The bias at differences key - query."""
         which = bucket(difference, self.table.shape[0], self.distance, bidirectional=self.bidirectional)
         return functional.embedding(which, self.table).movedim(-1, 1)
@@ -133,8 +133,7 @@ def pairwise(
     """Coordinates, presence and step of queries and keys, as a DistanceBias takes them.
 
     Between tokens of one even sequence the difference is that of their numbers, whatever their start: one row then
-        serves
-    the whole batch, and documents packed together.
+    serves the whole batch, and documents packed together.
     """
     axis = encoder.axes[0]
     own = keys is None or keys is queries
