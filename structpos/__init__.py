@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from structpos.attention import attend as attend
+    from structpos.datasets.sample_pdfs import write_samples as write_samples
     from structpos.encoders import ENCODERS as ENCODERS
     from structpos.encoders import build as build
     from structpos.encoders.alibi import ALiBi as ALiBi
@@ -48,6 +49,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "attend": "attention",
+    "write_samples": "datasets.sample_pdfs",
     "ENCODERS": "encoders",
     "build": "encoders",
     "ALiBi": "encoders.alibi",
