@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from structpos.readers.order.judge import Sides, Verdict, judge, ruled
-from structpos.readers.order.rivers import Cell, Page, River, Row, pitch_of, rivers, rows_of
+from structpos.readers.order.page import Page
+from structpos.readers.order.rivers import Cell, River, Row, pitch_of, rivers, rows_of
 from structpos.readers.order.signatures import headings, last_row
+from structpos.readers.order.tables import by_cells, entries, table_in
 
 CELLS = 4000  # a page with more cells than this is scraps; it is read row by row
 DEPTH = 12
@@ -42,10 +44,16 @@ def arrange(cells: Sequence[Cell], page: Page, column: int = 0, depth: int = 0) 
     if len(rows) < 2:
         return whole, 1
     pitch = pitch_of(rows, page.tall)
-    chosen = _strongest(rows, page, pitch)
+    chosen, ragged = _strongest(rows, page, pitch)
+    table = table_in(rows, page) if ragged else None
+    if table:
+        return _as_table(rows, *table, page, column, depth)
     if chosen is None:
         return whole, 1
     river, verdict = chosen
+    if verdict.kind == "entries":
+        band = entries(river, rows, page, pitch)
+        return _as_table(rows, river.first, river.last + 1, band, page, column, depth)
     if verdict.reason == "long lines":
         edges = bands(river, rows, pitch)
         if len(edges) > 1:
@@ -77,16 +85,28 @@ def arrange(cells: Sequence[Cell], page: Page, column: int = 0, depth: int = 0) 
     return above + sides + below, max(n_above, n_left + n_right, n_below)
 
 
-def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[River, Verdict] | None:
-    """The river between columns with most cells beside it."""
+def _as_table(
+    rows: Sequence[Row], first: int, last: int, band: Sequence[int], page: Page, column: int, depth: int
+) -> tuple[list[Leaf], int]:
+    above, n_above = arrange([c for row in rows[:first] for c in row.cells], page, column, depth + 1)
+    below, n_below = arrange([c for row in rows[last:] for c in row.cells], page, column, depth + 1)
+    return above + [Leaf(g, column) for g in by_cells(rows[first:last], band, page)] + below, max(n_above, n_below)
+
+
+def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[tuple[River, Verdict] | None, bool]:
+    """The river with most cells beside it at which a region is cut, and whether drawings may show a table here."""
     found = rivers(rows, page.tall, pitch=pitch)
     best: tuple[River, Verdict] | None = None
+    ragged = False
     for river in sorted(found, key=_weight, reverse=True):
         verdict = judge(Sides(river, rows, found, page, pitch))
         box = (river.x0, rows[river.first].y - page.tall, river.x1, rows[river.last].y)
-        page.notes.append((box, "columns" if verdict.columns else "rows", verdict.reason))
-        if verdict.columns:
+        page.notes.append((box, verdict.kind, verdict.reason))
+        one_sided = 2 * (river.last - river.first + 1) - _weight(river)
+        ragged |= verdict.reason not in ("repeated labels", "labels") and (verdict.cuts or one_sided > 0)
+        if verdict.kind == "columns" or (verdict.cuts and best is None):
             best = river, verdict
+        if verdict.kind == "columns":
             break
     if best and best[1].reason == "ruled" and page.rules is not None:
         river, _ = best
@@ -94,7 +114,7 @@ def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[River, Ve
         inside = [i for i in range(river.first, river.last + 1) if top <= rows[i].y <= bottom + 0.5 * page.tall]
         if inside:
             river.first, river.last = inside[0], inside[-1]
-    return best
+    return best, ragged
 
 
 def _weight(river: River) -> int:

@@ -44,6 +44,7 @@ def gate(boxes: Floats, line: Ints, group: Ints, first: Ints) -> Ints:
             over = np.minimum(x1[ahead:], x1[:-ahead]) - np.maximum(x0[ahead:], x0[:-ahead])
             unit_ = unit[:-ahead]
             pair = near & (over >= 1.2 * unit_) & (np.abs(x1[ahead:] - x1[:-ahead]) <= 0.6 * unit_)
+            pair |= near & (over >= 9.0 * unit_)
             seen[:-ahead] += np.where(pair, 2, near & (over >= FREE * unit_))
         passes.append(of[seen >= 2])
     start = starts_of(line)

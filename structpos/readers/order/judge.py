@@ -12,7 +12,8 @@ from statistics import median
 import numpy as np
 
 from structpos.readers.order.frame import Floats
-from structpos.readers.order.rivers import Cell, Page, River, Row
+from structpos.readers.order.page import Page
+from structpos.readers.order.rivers import Cell, River, Row
 from structpos.readers.order.signatures import is_label, repeated
 
 _FILLER = re.compile(r"[-–—_.]{2,}|(?<!\S)[-–—_](?!\S)")
@@ -24,8 +25,13 @@ _LETTER = re.compile(r"[^\W\d_]")
 class Verdict:
     """What a river separates, and by which rule."""
 
-    columns: bool
+    kind: str  # "columns", "rows", or "entries": a row of cells at a time
     reason: str
+
+    @property
+    def cuts(self) -> bool:
+        """Whether the region is cut at the river."""
+        return self.kind != "rows"
 
 
 def numeric(words: Sequence[str]) -> bool | None:
@@ -103,6 +109,18 @@ class Sides:
         )
 
     @cached_property
+    def terms(self) -> bool:
+        """Whether the left cells are terms that the right ones explain: they end in a colon, or stand far apart."""
+        beside = {cell.line for cell in self.right}
+        partners = sum(cell.line in beside for cell in self.left)
+        if partners < 2:
+            return False
+        colons = sum(self.page.words(cell)[-1].endswith(":") for cell in self.left)
+        if 2 * colons >= len(self.left):
+            return partners >= 0.6 * len(self.left)
+        return partners >= 0.8 * len(self.left) and self.fits and len(self.right) >= 1.5 * len(self.left)
+
+    @cached_property
     def guarded(self) -> bool:
         """A few rows in the middle of prose: the line above or below runs across."""
         river, rows = self.river, self.rows
@@ -164,30 +182,33 @@ def judge(sides: Sides) -> Verdict:
     labels = repeated(s.river, s.rows, s.page, s.pitch)
     if any(map(is_label, labels)) and not s.numbers_right:
         if len(labels) >= 2 or (s.gap >= 1.5 and s.flush >= 0.3):
-            return Verdict(True, "repeated labels")
+            return Verdict("columns", "repeated labels")
     narrow = all(cell.x1 - cell.x0 <= 4.0 * s.tall for cell in s.left)
     if s.gap < 9.0 and (narrow or (s.left_width <= 4.0 and len(s.right) >= 1.5 * len(s.left))):
-        return Verdict(False, "labels")
+        return Verdict("rows", "labels")
     if s.numbers_right:
-        return Verdict(False, "numbers right")
+        return Verdict("rows", "numbers right")
     if s.numbers_left:
-        return _by_rules(s) or Verdict(False, "numbers left")
+        return _by_rules(s) or Verdict("rows", "numbers left")
+    if s.gap < 30.0 and s.terms:
+        return Verdict("entries", "terms")
     if s.fits:
         rows = min(len(s.left), len(s.right))
         enough = rows >= 3
         if enough and _wordy(s) and min(s.left_width, s.right_width) >= 9.0:
-            return Verdict(True, "long lines")
+            return Verdict("columns", "long lines")
         if enough and s.parallel <= 1 and min(s.left_width, s.right_width) >= 3.0 and s.gap >= 1.5:
             if 0.6 <= len(s.right) / len(s.left) <= 1.7:
-                return Verdict(True, "blocks")
+                return Verdict("columns", "blocks")
         if (
-            s.gap >= 9.0
+            rows >= 2
+            and s.gap >= 9.0
             and s.flush >= 0.8
             and s.parallel <= 2
             and not any(s.page.words(c)[-1].endswith(":") for c in s.left)
         ):
-            return Verdict(True, "wide gap")
-    return _by_rules(s) or Verdict(False, "nothing says columns")
+            return Verdict("columns", "wide gap")
+    return _by_rules(s) or Verdict("rows", "nothing says columns")
 
 
 def _wordy(s: Sides) -> bool:
@@ -203,4 +224,4 @@ def _by_rules(s: Sides) -> Verdict | None:
         return None
     beside = [r for r in s.others if r is not s.river and _shared(r, s.river) > 0]
     drawn = sum(ruled(r, s.rows, lines, s.tall)[0] >= 0.6 for r in beside)
-    return Verdict(True, "ruled") if drawn <= 0.6 * len(beside) else None
+    return Verdict("columns", "ruled") if drawn <= 0.6 * len(beside) else None

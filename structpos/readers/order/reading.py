@@ -14,7 +14,7 @@ from structpos.errors import PositionError
 from structpos.readers.order.bidi import any_rtl
 from structpos.readers.order.frame import Flags, Floats, Ints, frames, turn
 from structpos.readers.order.lines import copies, starts_of, visual_lines
-from structpos.readers.order.rivers import Note
+from structpos.readers.order.page import Note
 from structpos.readers.order.strands import Strands, blocks, follow, right_to_left, with_islands
 
 

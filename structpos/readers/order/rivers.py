@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 from statistics import median
 
-from structpos.readers.order.frame import Floats
-
 FREE = 0.8  # a strip narrower than this many heights is no river
-Note = tuple[tuple[float, float, float, float], str, str]
 TWO_GRIDS = 0.95  # rows closer than this many heights belong to columns with lines of their own
 
 
@@ -25,37 +22,6 @@ class Cell:
     line: int
     first: int
     last: int
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the rivers of one page are judged by.
-
-    Attributes:
-        tall: Height of a usual word [pt].
-        text: The words that cells count.
-        x0: Left edges of these words [pt].
-        x1: Right edges of these words [pt].
-        rules: Gives the line segments drawn on the page; None where there are none.
-        rtl: Whether the right side is read first.
-        notes: Every river that was judged, for pictures.
-    """
-
-    tall: float
-    text: Sequence[str]
-    x0: Sequence[float]
-    x1: Sequence[float]
-    rules: Callable[[], Floats] | None = None
-    rtl: bool = False
-    notes: list[Note] = field(default_factory=list)
-
-    def words(self, cell: Cell) -> Sequence[str]:
-        """The words of a cell."""
-        return self.text[cell.first : cell.last]
-
-    def token(self, cell: Cell) -> str:
-        """The first word of a cell."""
-        return self.text[cell.first]
 
 
 @dataclass(slots=True)

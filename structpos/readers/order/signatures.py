@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from structpos.readers.order.rivers import Cell, Page, River, Row
+from structpos.readers.order.page import Page
+from structpos.readers.order.rivers import Cell, River, Row
 
 FOLLOW = 4.0  # rows of one block are no further apart than this many pitches
 HEADINGS = 5  # rows above the labels that are looked at

@@ -13,7 +13,8 @@ from structpos.readers.order.cut import Leaf, arrange
 from structpos.readers.order.frame import Floats, Ints
 from structpos.readers.order.gate import gate
 from structpos.readers.order.lines import BASELINE, cells, heights, medians, starts_of, visual_lines
-from structpos.readers.order.rivers import Cell, Note, Page
+from structpos.readers.order.page import Note, Page
+from structpos.readers.order.rivers import Cell
 
 Rules = Callable[[], Floats]
 
