@@ -1,7 +1,7 @@
 """The command line: ``structpos COMMAND [--option value]``. Listing the commands imports nothing heavy.
 
-Exit codes: 0 all done, 1 could not run, 2 wrong usage, 3 finished with errors in some documents, 130 interrupted (Ctrl-C),
-143 ended by the system (SIGTERM). Data goes to standard output, words to standard error.
+Exit codes: 0 all done, 1 could not run, 2 wrong usage, 3 finished with errors in some documents, 130 interrupted
+(Ctrl-C), 143 ended by the system (SIGTERM). Data goes to standard output, words to standard error.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def listing() -> str:
 
 def _answer(command: str, error: BaseException, given: list[str]) -> int:
     """A sentence and an exit code for what ended a command; never a traceback."""
+    from structpos.encode.errors import RunError
     from structpos.errors import MissingExtraError, PositionError, ReadError
 
     if isinstance(error, SystemExit):
@@ -90,7 +91,7 @@ def _answer(command: str, error: BaseException, given: list[str]) -> int:
         return 1
     if isinstance(error, (UsageError, PositionError)):
         return _tell(command, f"{error}\nOptions: {command} --help", 2)
-    if isinstance(error, (MissingExtraError, ReadError)) or getattr(error, "is_answer", False):
+    if isinstance(error, (MissingExtraError, ReadError, RunError)):
         return _tell(command, str(error), 1)
     if isinstance(error, OSError) and error.strerror:
         return _tell(command, f"{error.filename or ''}: {error.strerror}.".lstrip(": "), 1)

@@ -12,12 +12,12 @@ from structpos.cli.parse import Option, parse
 from structpos.encode.memory import amount
 
 ABOUT = """\
-Write, for each document, its table of words and a vector for each word that says where the word stands, not what it means.
+Write a table of words for each document, and a vector for each word: its position on the page, not its meaning.
 
-A folder is read with all folders below; files that have no reader are named errors. One output a document keeps the folders
-of the input. Only what is new or changed is encoded again, and a run that was killed continues where it was. errors.csv and
-summary.json in the output folder tell what became of each document. Exit codes: 0 all done, 1 could not run, 2 wrong usage,
-3 finished with errors in some documents, 130 interrupted."""
+A folder is read with all folders below; files that have no reader are named errors. One output a document keeps the
+folders of the input. Only what is new or changed is encoded again, and a run that was killed continues where it was.
+errors.csv and summary.json in the output folder tell what became of each document. Exit codes: 0 all done, 1 could not
+run, 2 wrong usage, 3 finished with errors in some documents, 130 interrupted."""
 EXAMPLE = "structpos sample samples && structpos encode samples --output vectors"
 
 
@@ -70,7 +70,7 @@ OPTIONS = (
 
 def run(given: Sequence[str]) -> int:
     """Encode what was asked for."""
-    values = parse("encode", OPTIONS, given, about=ABOUT, example=EXAMPLE, encoder=dict)
+    values = parse("encode", OPTIONS, given, about=ABOUT, example=EXAMPLE, encoder=True)
     shown, page = values.pop("show"), values.pop("page")
     values.pop("debug")
     if page is not None and shown is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from structpos.cli import UsageError
-from structpos.errors import require, unknown
+from structpos.errors import PositionError, require, unknown
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -54,7 +55,7 @@ def parse(
     *,
     about: str,
     example: str,
-    encoder: Callable[[], dict[str, Any]] | None = None,
+    encoder: bool = False,
 ) -> dict[str, Any]:
     """The values of a command's arguments, by name.
 
@@ -64,8 +65,7 @@ def parse(
         given: What was typed after its name.
         about: What it does; the first lines of its help.
         example: The last line of its help, which can be pasted and run.
-        encoder: Where the command takes ``--encoder``: what to use for it when it is not given. Names are looked up and
-            torch is loaded only when this matters.
+        encoder: Whether it takes ``--encoder``; torch is loaded only when one is given.
 
     Raises:
         UsageError: something typed has no meaning, with what was expected.
@@ -73,25 +73,30 @@ def parse(
     """
     parser = _parser(command, options)
     if any(word in ("-h", "--help") for word in given):
-        if encoder is not None:
+        if encoder:
             parser.add_argument(
                 "--encoder",
                 metavar="NAME|CLASS",
-                help="a name such as layout, sinusoidal or rotary, or the path of a class; --encoder.KEY sets its arguments",
+                help="layout (default), sinusoidal, rotary, ..., or a class; --encoder.KEY VALUE sets its arguments",
             )
         print(f"{about}\n\n{ANSI.sub('', parser.format_help()).strip()}\n\n{example}")
         raise SystemExit(0)
     own, theirs = _split(options, given)
     values: dict[str, Any] = _checked(parser, own, options)
-    if encoder is None and theirs:
+    if theirs and not encoder:
         raise UsageError(f"{theirs[0]} is not an option of this command.")
-    if encoder is not None:
+    if encoder:
         values["encoder"] = _encoder(theirs) if theirs else None
     return values
 
 
 def _parser(command: str, options: Sequence[Option]) -> Any:
-    parser = require("jsonargparse", "cli").ArgumentParser(prog=f"structpos {command}", exit_on_error=False)
+    placed = "".join(f" {option.shown}{' ...' * option.many}" for option in options if not option.name.startswith("-"))
+    parser = require("jsonargparse", "cli").ArgumentParser(
+        exit_on_error=False,
+        formatter_class=argparse.HelpFormatter,  # its own one adds the type and default of what is a text to it
+        usage=f"structpos {command}{placed} [--OPTION VALUE ...]",
+    )
     for option in options:
         words: dict[str, Any] = {"help": option.help.replace("%", "%%")}
         if option.flag:
@@ -155,7 +160,7 @@ def _checked(parser: Any, given: list[str], options: Sequence[Option]) -> dict[s
 
 def _encoder(given: list[str]) -> dict[str, Any]:
     """The settings of an encoder from ``--encoder NAME --encoder.KEY VALUE ...``, types checked."""
-    from structpos.encoders import ENCODERS, find
+    from structpos.encoders import find
     from structpos.encoders.base import PositionEncoder, class_path
 
     pairs = list(_pairs(given))
@@ -176,8 +181,23 @@ def _encoder(given: list[str]) -> dict[str, Any]:
     try:
         settings: dict[str, Any] = parser.parse_args(words).as_dict()["encoder"]
     except Exception as error:
-        raise UsageError(f"--encoder: {plainly(str(error))} Known encoders: {', '.join(ENCODERS)}.") from None
+        raise UsageError(f"--encoder: {_with_arguments(str(error))}") from None
     return {**settings, "trust": sorted(typed)}
+
+
+def _with_arguments(message: str) -> str:
+    """The message, and which arguments there are where one is unknown."""
+    from structpos.encoders import build
+
+    kinds = re.findall(r"class_path '([^']+)'", message)
+    argument = re.search(r"Option '([^']+)' is not accepted", message)
+    if kinds and argument:
+        try:
+            wrong = {"class_path": kinds[-1], "init_args": {argument[1].split(".")[0]: None}}
+            build(wrong, trust=[kinds[-1].rpartition(".")[0]])
+        except PositionError as error:
+            return str(error)
+    return plainly(message)
 
 
 def _pairs(given: list[str]) -> Any:
@@ -193,10 +213,10 @@ def _names_an_encoder(key: str) -> bool:
 
 
 def plainly(message: str) -> str:
-    """A message of jsonargparse in one sentence.
+    r"""A message of jsonargparse in one sentence.
 
     Example:
-        >>> plainly('Parser key "workers":\\n  Expected a <class \\'int\\'>. Got value: x')
+        >>> plainly('Parser key "workers":\n  Expected a <class \'int\'>. Got value: x')
         "workers: expected int, got 'x'."
     """
     keys = [key for key in re.findall(r'Parser key "([^"]+)"', message) if key != "encoder"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from structpos.cli.parse import Option, parse
 
-ABOUT = "Write a few small PDFs drawn by structpos itself: two columns, a table, side-by-side signatures, a form, and so on."
+ABOUT = "Write a few small PDFs to try things with: two columns, a table, side-by-side signatures, a form, and so on."
 EXAMPLE = "structpos sample samples"
 OPTIONS = (Option(name="folder", kind=Path, shown="DIR", help="where they go; made where it is missing"),)
 

@@ -1,9 +1,9 @@
-"""Encoders on disk: what builds them, and their parameters. Plain values and tensors only, so that loading runs no code.
+"""Encoders on disk: what builds them, and their parameters. Plain values and tensors only: loading runs no code.
 
-A checkpoint is a folder with ``encoder.json`` (the settings) and, for a learned encoder, ``encoder.safetensors`` (its state
-dict); a run folder of a training holds the same two. Two single files do as well: ``NAME.safetensors`` with the settings as
-JSON under the key ``encoder`` of its metadata, and a torch file ``NAME.pt`` with the dictionary ``{"encoder": settings,
-"state_dict": {...}}``.
+A checkpoint is a folder with ``encoder.json`` (the settings) and, for a learned encoder, ``encoder.safetensors`` (its
+state dict); a run folder of a training holds the same two. Two single files do as well: ``NAME.safetensors`` with the
+settings as JSON under the key ``encoder`` of its metadata, and a torch file ``NAME.pt`` with the dictionary
+``{"encoder": settings, "state_dict": {...}}``.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _read(path: Path) -> tuple[Mapping[str, Any], Mapping[str, Tensor]]:
             return settings, require("safetensors.torch", "cli").load_file(weights) if weights.exists() else {}
         if path.suffix == ".safetensors":
             with require("safetensors", "cli").safe_open(path, framework="pt") as file:
-                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118: it is no dictionary
+                state = {name: file.get_tensor(name) for name in file.keys()}
                 return json.loads(file.metadata()["encoder"]), state
         content = torch.load(path, map_location="cpu", weights_only=True)
         return content["encoder"], content["state_dict"]
@@ -97,8 +97,8 @@ def _read(path: Path) -> tuple[Mapping[str, Any], Mapping[str, Tensor]]:
         raise
     except Exception as error:
         raise PositionError(
-            f"{path}: this is no checkpoint of an encoder ({_first_line(error)}). A folder with {SETTINGS}, or a file that "
-            "save_encoder wrote, is needed."
+            f"{path}: this is no checkpoint of an encoder ({_first_line(error)}). A folder with {SETTINGS}, "
+            "or a file that save_encoder wrote, is needed."
         ) from None
 
 

@@ -1,13 +1,14 @@
 """The files that hold a document: its table of words, the vectors or angles beside it, and what they are.
 
-All three formats hold the same: columns by name, at most one array of rows (``vector`` or ``angle``), and a description,
-which is JSON under the key ``structpos``.
+All three formats hold the same: columns by name, at most one array of rows (``vector`` or ``angle``), and a
+description, which is JSON under the key ``structpos``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,7 +109,7 @@ def read_encoded(path: str | Path) -> Encoded:
         if path.suffix == ".safetensors":
             safe = require("safetensors", "cli").safe_open(path, framework="numpy")
             with safe as file:
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118: it is no dictionary
+                arrays = {name: file.get_tensor(name) for name in file.keys()}
                 return _unflat(arrays, json.loads(file.metadata()[KEY]))
         if path.suffix == ".npz":
             with np.load(path) as file:
@@ -142,10 +143,7 @@ def _unflat(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Encoded:
         stem, _, part = name.rpartition(".")
         if part == "ends":
             whole, starts = arrays[f"{stem}.utf8"].tobytes(), [0, *values.tolist()]
-            texts = [
-                whole[start:end].decode("utf-8", "surrogatepass")
-                for start, end in zip(starts, starts[1:], strict=False)
-            ]
+            texts = [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(starts)]
             columns[stem] = np.array(texts, dtype=object)
         elif part != "utf8":
             columns[name] = values

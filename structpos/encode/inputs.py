@@ -9,11 +9,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from structpos.encode.errors import RunError
+
 STATE = ".structpos"  # the folder inside an output folder that holds what a run needs to continue
 LITTER = frozenset({"Thumbs.db", "desktop.ini"})
 
 
-class InputError(ValueError):
+class InputError(RunError):
     """Nothing can be encoded this way; the message says what to give instead."""
 
 
@@ -46,11 +48,11 @@ def find_sources(inputs: Iterable[str | Path], *, output: Path) -> list[Source]:
     Raises:
         InputError: the output folder is an input folder, or holds one: inputs are never written to.
     """
-    output = Path(os.path.abspath(output))
+    output = absolute(output)
     roots: list[Path] = []
     paths: list[Path] = []
     for given in inputs:
-        path = Path(os.path.abspath(given))
+        path = absolute(given)
         if path.is_dir():
             _refuse_inside(path, output)
             roots.append(path)
@@ -61,7 +63,7 @@ def find_sources(inputs: Iterable[str | Path], *, output: Path) -> list[Source]:
         else:
             root = _fixed_part(path)
             _refuse_inside(root, output)
-            matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
+            matches = [Path(match) for match in glob.glob(str(path), recursive=True)]  # noqa: PTH207
             found = [match for match in matches if match.is_file() and output not in match.parents]
             roots.append(root if found else path.parent)
             paths += found or [path]
@@ -107,6 +109,11 @@ def output_names(
         used.add(key(name))
         names[source.path] = name
     return names
+
+
+def absolute(path: str | Path) -> Path:
+    """A path from the root, without ``..``; links stay links, so that a file keeps the name it was given."""
+    return Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def _candidates(source: Source, suffix: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -162,7 +161,7 @@ class EncodeDocument:
             status="partial" if task.stopped else "written",
             kind=task.stopped,
             reason=task.reason,
-            output_size=os.path.getsize(temporary),
+            output_size=temporary.stat().st_size,
             pages=len(document.page_columns["page"]),
             words=len(document),
             without_text=int(document.page_columns["needs_ocr"].sum()),

@@ -1,4 +1,4 @@
-"""What is done: one line a document, written when its output is whole, so that a killed run loses and repeats nothing."""
+"""What is done: one line a document, written when its output is whole; a killed run loses and repeats nothing."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class Entry:
 class Ledger:
     """The lines of all runs into one output folder, the last one of each document.
 
-    Appending a line commits a document: only then its finished file is moved from its temporary name to its place. A run
-    killed between the two has the move made good when the ledger is next opened; a line cut in two is dropped, and its
-    document is encoded again.
+    Appending a line commits a document: only then its finished file is moved from its temporary name to its place. A
+    run killed between the two has the move made good when the ledger is next opened; a line cut in two is dropped, and
+    its document is encoded again.
 
     Args:
         path: The file of lines.
@@ -116,13 +116,13 @@ class Ledger:
     def _move(self, entry: Entry) -> None:
         if entry.temporary and (self.path.parent / entry.temporary).exists():
             (self.output / entry.output).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(self.path.parent / entry.temporary, self.output / entry.output)
+            (self.path.parent / entry.temporary).replace(self.output / entry.output)
 
     def _rewrite(self) -> None:
         whole = self.path.with_suffix(".new")
         with whole.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(asdict(entry)) + "\n" for entry in self.entries.values())
-        os.replace(whole, self.path)
+        whole.replace(self.path)
 
 
 def is_current(entry: Entry, *, output: Path, settings: str, limits: str, checksum: bool) -> bool:

@@ -8,11 +8,13 @@ import socket
 import sys
 from pathlib import Path
 
+from structpos.encode.errors import RunError
+
 BEAT = 10.0  # seconds between two signs of life
 STALE = 60.0  # a run on another machine that gave no sign of life for so long is over
 
 
-class LockedError(RuntimeError):
+class LockedError(RunError):
     """Another run works in this folder; the message names it."""
 
 
@@ -20,8 +22,8 @@ class FolderLock:
     """Holds a folder for this process, by a file with the process's number and machine.
 
     The operating system's lock on that file goes away with the process, however it ends, so a lock left behind by a
-    killed run is simply taken. Where the folder is shared and such locks do not reach the other machine, the file's time
-    tells: a running process renews it every few seconds.
+    killed run is simply taken. Where the folder is shared and such locks do not reach the other machine, the file's
+    time tells: a running process renews it every few seconds.
 
     Args:
         path: The lock file; its folder exists.

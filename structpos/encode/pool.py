@@ -1,8 +1,8 @@
 """Worker processes watched from outside: a task that hangs, eats memory or kills its process costs that task only.
 
-``concurrent.futures`` gives up everything when one of its processes dies, and cannot stop a running task. Here the parent
-holds one pipe to each worker, gives it one task at a time, looks at the clock and at the worker's memory, and starts
-another worker in place of one that is gone.
+``concurrent.futures`` gives up everything when one of its processes dies, and cannot stop a running task. Here the
+parent holds one pipe to each worker, gives it one task at a time, looks at the clock and at the worker's memory, and
+starts another worker in place of one that is gone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
+from structpos.encode.errors import RunError
 from structpos.encode.memory import die_with_parent, resident, shown
 
 TICK = 0.05  # seconds between two looks at the workers
@@ -26,7 +27,7 @@ GROWTH = 2**29  # bytes a worker may keep from earlier tasks before another take
 STARTS = 3  # workers in a row that may die before they are ready
 
 
-class PoolError(RuntimeError):
+class PoolError(RunError):
     """The workers cannot do any work at all; the message says why."""
 
 
@@ -151,8 +152,8 @@ class Pool:
             self.lost += 1
             if self.lost >= STARTS:
                 raise PoolError(
-                    f"Worker processes end before they begin: {_why(worker.process.exitcode)} A script that calls encode "
-                    "must do so under: if __name__ == '__main__':"
+                    f"Workers cannot start: {_why(worker.process.exitcode)} "
+                    "A script that calls encode must do so under: if __name__ == '__main__':"
                 )
         return None
 
@@ -244,10 +245,10 @@ def _interrupts_held() -> Iterator[None]:
 
 def _why(code: int | None) -> str:
     if code is None or code >= 0:
-        return f"the process reading it ended with exit code {code}."
+        return f"its process ended with exit code {code}."
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     memory = " (the system does so when memory runs out)" if name == "SIGKILL" else ""
-    return f"the process reading it was killed by {name}{memory}."
+    return f"its process was killed by {name}{memory}."
 
 
 def _last_line(trace: str) -> str:

@@ -32,7 +32,7 @@ def parts_of(
         on_page: Called with the number of each page of a PDF before it is read.
 
     Raises:
-        ReadError: what the readers raise; kind ``unknown-kind``, with a list of the kinds there are, where none can read it.
+        ReadError: what the readers raise; kind ``unknown-kind``, with a list of the kinds, where none can read it.
     """
     if not path.is_file():
         raise ReadError(path, *_no_file(path))

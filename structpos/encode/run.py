@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structpos.encode.formats import SCHEMA, WRITERS
-from structpos.encode.inputs import STATE, InputError, Source, find_sources, output_names
+from structpos.encode.inputs import STATE, InputError, Source, absolute, find_sources, output_names
 from structpos.encode.job import EncodeDocument, Task
 from structpos.encode.ledger import Entry, Ledger, digest, fingerprint, is_current, is_same_file
 from structpos.encode.lock import FolderLock
@@ -55,8 +55,8 @@ def encode(
     """Write a file for each document: its table of words, and beside each word the vector of its position.
 
     The vectors say where a word stands, not what it means. Only what is new, changed or gone from the output folder is
-    encoded; a run that was killed continues where it was. Worker processes are started anew (spawn): a script calls this
-    under ``if __name__ == "__main__":``.
+    encoded; a run that was killed continues where it was. Worker processes are started anew (spawn): a script calls
+    this under ``if __name__ == "__main__":``.
 
     Args:
         inputs: Files, folders and patterns such as ``"in/**/*.pdf"``.
@@ -88,7 +88,7 @@ def encode(
     """
     _check(format, dtype, workers, max_failures, time_limit, memory_limit)
     begun = time.monotonic()
-    output = Path(os.path.abspath(output))
+    output = absolute(output)
     inputs = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     sources = find_sources(inputs, output=output)
     if not sources:
@@ -152,7 +152,7 @@ class _Run:
         ledger.rename(self._moved(here, suffix, checksum))
         apart = [entry for path, entry in ledger.entries.items() if path not in here]
         self.summary.removed = sorted(
-            (entry for entry in apart if not os.path.exists(entry.source)), key=lambda entry: entry.source
+            (entry for entry in apart if not Path(entry.source).exists()), key=lambda entry: entry.source
         )
         known = {path: entry.output for path, entry in ledger.entries.items() if path in here}
         names = output_names(sources, suffix=suffix, known=known, taken=[entry.output for entry in apart], exact=exact)
@@ -175,7 +175,7 @@ class _Run:
         moved = {}
         for source in self.sources:
             entry = by_output.get(source.name + suffix) if source.path not in entries else None
-            if entry is not None and not os.path.exists(entry.source):
+            if entry is not None and not Path(entry.source).exists():
                 if is_same_file(entry, Path(source.path), checksum=checksum):
                     moved[entry.source] = source.path
         self.summary.moved = len(moved)
@@ -258,7 +258,7 @@ def _check(
 def _with_facts(entry: Entry) -> Entry:
     """Size, time and checksum of a file whose process could not say them."""
     try:
-        facts = os.stat(entry.source)
+        facts = Path(entry.source).stat()
         checksum = digest(Path(entry.source))
     except OSError:
         return entry

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,7 +78,8 @@ class Summary:
             text += f"\nWhat went wrong is in {self.output / 'errors.csv'}"
         if self.removed:
             names = ", ".join(entry.source for entry in self.removed[:3])
-            text += f"\n{len(self.removed)} inputs are gone, their outputs were kept: {names}{' ...' * (len(self.removed) > 3)}"
+            more = " ..." * (len(self.removed) > 3)
+            text += f"\n{len(self.removed)} inputs are gone, their outputs were kept: {names}{more}"
         return text + f"\n{self.stopped}" * bool(self.stopped)
 
     def write(self) -> None:
@@ -119,7 +119,7 @@ class Summary:
             file.write("\n")
 
 
-class whole:  # noqa: N801: used as a function
+class whole:
     """Open a file for writing that takes its name when all of it is there."""
 
     def __init__(self, path: Path) -> None:
@@ -133,7 +133,7 @@ class whole:  # noqa: N801: used as a function
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.file.close()
         if error is None:
-            os.replace(self.temporary, self.path)
+            self.temporary.replace(self.path)
 
 
 class Pace:

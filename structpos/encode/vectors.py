@@ -45,8 +45,8 @@ def choose_encoder(
         trust: Modules beside ``structpos`` that may be imported for it.
 
     Raises:
-        PositionError: it gives nothing that can be written beside a word, or is learned and neither checkpoint nor seed say
-            with which parameters.
+        PositionError: it gives nothing that can be written beside a word, or is learned and neither checkpoint nor
+            seed say with which parameters.
     """
     if checkpoint is not None:
         if encoder is not None:
@@ -92,8 +92,8 @@ def signal_name(encoder: PositionEncoder) -> str:
 def signal_of(encoder: PositionEncoder, positions: Positions) -> NDArray[np.floating[Any]]:
     """The signal at each token of one document, ``words width`` or ``words pairs``.
 
-    A learned encoder sees the whole document at once, since it may squeeze a long one onto its table; all others go piece
-    by piece.
+    A learned encoder sees the whole document at once, since it may squeeze a long one onto its table; all others go
+    piece by piece.
     """
     length = positions.shape[1]
     step = max(length, 1) if encoder.learned else ROWS
