@@ -1,14 +1,15 @@
-"""Several positions in one: joined along the sequence, padded into a batch, packed into a row."""
+"""Positions made of positions: joined, padded into a batch, packed into a row, taken token by token."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from structpos.coordinates import as_flags, as_rows
 from structpos.errors import PositionError
 
 if TYPE_CHECKING:
@@ -69,6 +70,30 @@ def pack(cls: type[Positions], items: Sequence[Positions]) -> Positions:
         segments=torch.cat(ids, 1),
         even={axis: step for axis, step in steps[0].items() if all(other.get(axis) == step for other in steps)},
         _checked=True,
+    )
+
+
+def take(positions: Positions, index: Any, mask: Any | None) -> Positions:
+    """See ``Positions.take``."""
+    if not isinstance(index, Tensor):
+        if index and not isinstance(index[0], (list, tuple)):
+            index = [index]
+        index = [[-1 if number is None else number for number in row] for row in index]
+    index = as_rows("index", torch.as_tensor(index, device=positions.device)).long()
+    batch, length = positions.shape
+    if index.shape[0] != batch:
+        raise PositionError(f"index has {index.shape[0]} rows, these positions {batch}.")
+    if index.device.type == "cpu" and index.numel() and (index.max() >= length or index.min() < -1):
+        raise PositionError(f"index runs from {int(index.min())} to {int(index.max())}; there are {length} tokens.")
+    known, safe = index >= 0, index.clamp(min=0)
+    flags = None if mask is None else as_flags("mask", torch.as_tensor(mask, device=positions.device))
+    if flags is None and positions.mask is not None:
+        flags = positions.mask.gather(1, safe) | ~known
+    return type(positions)(
+        {axis: torch.where(known, tensor.gather(1, safe), 0) for axis, tensor in positions.coordinates.items()},
+        present={axis: positions.presence(axis).gather(1, safe) & known for axis in positions.axes},
+        mask=flags,
+        segments=None if positions.segments is None else positions.segments.gather(1, safe),
     )
 
 

@@ -139,3 +139,19 @@ def _from_bottom(page: Column, line: Column) -> Column:
         np.maximum.at(last, which, line[known])
         from_bottom[known] = last[which] - line[known]
     return from_bottom
+
+
+def numbers_in_runs(ids: Tensor, flags: Tensor) -> Tensor:
+    """0, 1, 2, ... for the tokens (flags) within each run of equal ids, `batch seq`; what is no token is not counted."""
+    count = flags.long().cumsum(1)
+    fresh = torch.ones_like(flags)
+    fresh[:, 1:] = ids[:, 1:] != ids[:, :-1]
+    return count - 1 - torch.where(fresh, count - flags.long(), 0).cummax(1).values
+
+
+def unbroken(flags: Tensor) -> bool:
+    """Whether the tokens of every row stand together, where that can be seen without waiting for a device."""
+    if flags.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    starts = flags[:, :1].sum(1) + (flags[:, 1:] & ~flags[:, :-1]).sum(1)
+    return bool((starts <= 1).all())

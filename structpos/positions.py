@@ -11,7 +11,15 @@ from torch import Tensor
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from structpos import batching
-from structpos.coordinates import as_coordinate, as_flags, as_instants, as_rows, layout_axes
+from structpos.coordinates import (
+    as_coordinate,
+    as_flags,
+    as_instants,
+    as_rows,
+    layout_axes,
+    numbers_in_runs,
+    unbroken,
+)
 from structpos.errors import PositionError
 from structpos.pytrees import Static, register
 
@@ -120,16 +128,14 @@ class Positions:
         if segments is not None:
             ids = as_rows("segments", torch.as_tensor(segments, device=device)).long()
             flags = None if mask is None else as_flags("mask", mask).to(ids.device)
-            index = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
-            fresh = torch.ones_like(ids, dtype=torch.bool)
-            fresh[:, 1:] = ids[:, 1:] != ids[:, :-1]
-            first = torch.where(fresh, index, 0).cummax(1).values
-            return cls({"order": index - first + start}, mask=flags, segments=ids, even={"order": 1})
+            order = numbers_in_runs(ids, torch.ones_like(ids, dtype=torch.bool) if flags is None else flags) + start
+            even = {"order": 1} if flags is None or unbroken(flags) else None
+            return cls({"order": order}, mask=flags, segments=ids, even=even)
         if mask is not None:
             flags = as_flags("mask", mask)
             flags = flags if device is None else flags.to(device)
             order = flags.long().cumsum(1) - 1 + start
-            return cls({"order": order}, mask=flags, even={"order": 1} if _unbroken(flags) else None)
+            return cls({"order": order}, mask=flags, even={"order": 1} if unbroken(flags) else None)
         if length is None:
             raise PositionError("Positions.sequence needs a length, a mask or segments, e.g. Positions.sequence(128).")
         order = torch.arange(start, start + length, device=device).expand(batch, length)
@@ -316,26 +322,7 @@ class Positions:
             >>> words.take([[None, 0, 0, 1, None]]).present["line"]
             tensor([[False,  True,  True,  True, False]])
         """
-        if not isinstance(index, Tensor):
-            if index and not isinstance(index[0], (list, tuple)):
-                index = [index]
-            index = [[-1 if number is None else number for number in row] for row in index]
-        index = as_rows("index", torch.as_tensor(index, device=self.device)).long()
-        batch, length = self.shape
-        if index.shape[0] != batch:
-            raise PositionError(f"index has {index.shape[0]} rows, these positions {batch}.")
-        if index.device.type == "cpu" and index.numel() and (index.max() >= length or index.min() < -1):
-            raise PositionError(f"index runs from {int(index.min())} to {int(index.max())}; there are {length} tokens.")
-        known, safe = index >= 0, index.clamp(min=0)
-        flags = None if mask is None else as_flags("mask", torch.as_tensor(mask, device=self.device))
-        if flags is None and self.mask is not None:
-            flags = self.mask.gather(1, safe) | ~known
-        return type(self)(
-            {axis: torch.where(known, tensor.gather(1, safe), 0) for axis, tensor in self.coordinates.items()},
-            present={axis: self.presence(axis).gather(1, safe) & known for axis in self.axes},
-            mask=flags,
-            segments=None if self.segments is None else self.segments.gather(1, safe),
-        )
+        return batching.take(self, index, mask)
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Positions:
         """Move to a device; never cast.
@@ -422,14 +409,6 @@ def _slice(index: Index) -> slice:
     if isinstance(index, int):
         return slice(index, None) if index == -1 else slice(index, index + 1)
     raise PositionError(f"Positions are cut by numbers and slices, got {type(index).__name__}; to gather, use take.")
-
-
-def _unbroken(flags: Tensor) -> bool:
-    """Whether the tokens of every row stand together, where that can be seen without waiting for a device."""
-    if flags.device.type != "cpu" or torch.compiler.is_compiling():
-        return False
-    starts = flags[:, :1].sum(1) + (flags[:, 1:] & ~flags[:, :-1]).sum(1)
-    return bool((starts <= 1).all())
 
 
 register(Positions)
