@@ -142,7 +142,7 @@ def _from_bottom(page: Column, line: Column) -> Column:
 
 
 def numbers_in_runs(ids: Tensor, flags: Tensor) -> Tensor:
-    """0, 1, 2, ... for the tokens (flags) within each run of equal ids, `batch seq`; what is no token is not counted."""
+    """0, 1, 2, ... for the tokens within each run of equal ids, `batch seq`; what is no token is not counted."""
     count = flags.long().cumsum(1)
     fresh = torch.ones_like(flags)
     fresh[:, 1:] = ids[:, 1:] != ids[:, :-1]
