@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 MARGIN = 0.12  # share of the page's height, at the top and at the bottom, in which furniture is looked for
+BEYOND = (
+    0.06  # the strip next to it, in which the line that furniture is set off from is looked for [share of the height]
+)
 SAME_PLACE = 0.02  # how far a running head may move from page to page [share of the height]
-PAGES = 3  # a line that returns on this many pages is a running head; in documents of up to 4 pages, on 2
+SET_OFF = 0.3  # least blank between furniture and the text of the page [heights of the line]
+APART = 1.0  # the same, next to a line of a signature block
+PAGES = 3  # a line that returns on this many pages is a running head; in documents of up to 3 pages, on 2
 
+_SIGNED = re.compile(r"/s/|_{3}|\b(By|Name|Title)\s*:")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(
     r"[-–—~\[(|·]*\s*(page|p\.|pg\.|seite|página|pagina)?\s*(\d{1,4}|[ivxl]{1,7}|[a-z]{1,2}[-–]\d{1,3})"
@@ -23,12 +30,13 @@ _NUMBER = re.compile(
 
 
 class _Line(NamedTuple):
-    """A visual line in the margin: its rows of the table, its place, its text."""
+    """A visual line near the edge of a page: its rows of the table, its place and, in the margin itself, its text."""
 
-    rows: list[int]
+    rows: NDArray[np.int64]
     page: int
-    y: float
-    text: str
+    y0: float
+    y1: float
+    text: str | None
 
 
 def furniture(
@@ -40,8 +48,8 @@ def furniture(
 ) -> NDArray[np.bool_]:
     """Which words belong to page numbers, running heads or running feet.
 
-    A line is furniture where the same text, whatever its digits, stands at the same height of several pages, or where
-    it is nothing but a page number and stands outermost on its page.
+    A line is furniture where the same text (but for a number that counts the pages) stands at one height of several
+    pages, or where it is nothing but a page number and stands outermost; and where blanks set it off from other text.
 
     Args:
         page: ``(n,)`` page of each word.
@@ -59,25 +67,18 @@ def furniture(
         array([False,  True])
     """
     found = np.zeros(len(page), np.bool_)
-    top = boxes[:, 3] < MARGIN
-    margin = top | (boxes[:, 1] > 1.0 - MARGIN)
-    if not margin.any():
-        return found
-    heads = _lines(np.flatnonzero(margin & top), page, line, boxes, text)
-    feet = _lines(np.flatnonzero(margin & ~top), page, line, boxes, text)
-    least = 2 if pages <= 4 else PAGES
-    for lines, outwards in ((heads, 1.0), (feet, -1.0)):
+    least = 2 if pages < PAGES + 1 else PAGES
+    top, bottom = boxes[:, 3], boxes[:, 1]
+    for near, sign in ((top < MARGIN + BEYOND, 1.0), (bottom > 1.0 - MARGIN - BEYOND, -1.0)):
+        lines = _lines(np.flatnonzero(near), page, line, boxes, text, sign)
         repeated = _returning(lines, least)
-        by_page: dict[int, list[int]] = defaultdict(list)
-        for index, one in enumerate(lines):
-            by_page[one.page].append(index)
-        for members in by_page.values():
-            outermost = True
-            for index in sorted(members, key=lambda index: outwards * lines[index].y):
-                if index in repeated or (outermost and _NUMBER.fullmatch(lines[index].text)):
-                    found[lines[index].rows] = True
-                else:
-                    outermost = False
+        start = 0
+        for _, members in groupby(lines, key=lambda one: one.page):
+            mine = list(members)
+            end = start + len(mine)
+            for rows in _set_off(mine, {index - start for index in repeated if start <= index < end}, sign):
+                found[rows] = True
+            start = end
     return found
 
 
@@ -87,33 +88,61 @@ def _lines(
     line: NDArray[np.int64],
     boxes: NDArray[np.float64],
     text: Sequence[Any] | NDArray[Any],
+    sign: float,
 ) -> list[_Line]:
-    """The visual lines that the given rows make, words from left to right."""
-    grouped: dict[tuple[int, int], list[int]] = defaultdict(list)
-    left = boxes[:, 0]
-    for row, key in zip(rows.tolist(), zip(page[rows].tolist(), line[rows].tolist(), strict=True), strict=True):
-        grouped[key].append(row)
+    """The visual lines that the given rows make, page by page from the edge inwards, words from left to right."""
+    if not len(rows):
+        return []
+    rows = rows[np.lexsort((boxes[rows, 0], sign * line[rows], page[rows]))]
+    changes = (np.diff(page[rows]) != 0) | (np.diff(line[rows]) != 0)
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    tops = np.minimum.reduceat(boxes[rows, 1], starts)
+    bottoms = np.maximum.reduceat(boxes[rows, 3], starts)
+    margin = bottoms < MARGIN if sign > 0 else tops > 1.0 - MARGIN
     made = []
-    for (number, _), members in grouped.items():
-        members.sort(key=lambda row: left[row])
-        made.append(_Line(members, number, float(boxes[members[0], 1]), " ".join(text[row] for row in members)))
+    for mine, y0, y1, inside in zip(
+        np.split(rows, starts[1:]), tops.tolist(), bottoms.tolist(), margin.tolist(), strict=True
+    ):
+        words = " ".join(text[row] for row in mine) if inside else None
+        made.append(_Line(mine, int(page[mine[0]]), y0, y1, words))
     return made
 
 
 def _returning(lines: list[_Line], least: int) -> set[int]:
-    """Lines whose text, digits masked, stands at one height of at least ``least`` pages."""
-    alike: dict[str, list[int]] = defaultdict(list)
+    """Lines whose text stands at one height of at least ``least`` pages; one number in it may count the pages."""
+    alike: dict[tuple[str, int], list[int]] = defaultdict(list)
     for index, one in enumerate(lines):
-        masked = _DIGITS.sub("#", one.text)
-        if any(letter.isalpha() for letter in masked) or _NUMBER.fullmatch(one.text):
-            alike[masked].append(index)
+        if one.text is None or not (any(map(str.isalpha, one.text)) or _NUMBER.fullmatch(one.text)):
+            continue
+        alike[one.text, -1].append(index)
+        for number in _DIGITS.finditer(one.text):
+            masked = f"{one.text[: number.start()]}#{one.text[number.end() :]}"
+            alike[masked, int(number.group()) - one.page].append(index)
     found: set[int] = set()
     for members in alike.values():
         if len(members) < least:
             continue
-        members.sort(key=lambda index: lines[index].y)
+        members.sort(key=lambda index: lines[index].y0)
         for start, first in enumerate(members):
-            near = [index for index in members[start:] if lines[index].y - lines[first].y <= SAME_PLACE]
+            near = [index for index in members[start:] if lines[index].y0 - lines[first].y0 <= SAME_PLACE]
             if len({lines[index].page for index in near}) >= least:
                 found.update(near)
     return found
+
+
+def _set_off(lines: list[_Line], repeated: set[int], sign: float) -> list[NDArray[np.int64]]:
+    """Rows of the furniture at one edge of one page, whose lines come from the edge inwards."""
+    chosen = [False] * len(lines)
+    signed = [bool(one.text and _SIGNED.search(one.text)) for one in lines]
+    for index, one in enumerate(lines):
+        number = one.text is not None and all(chosen[:index]) and _NUMBER.fullmatch(one.text)
+        chosen[index] = (index in repeated or bool(number)) and not signed[index]
+    joined = []
+    for index, (outer, inner) in enumerate(pairwise(lines)):
+        blank = inner.y0 - outer.y1 if sign > 0 else outer.y0 - inner.y1
+        least = APART if signed[index] or signed[index + 1] else SET_OFF
+        if blank < least * (outer.y1 - outer.y0):
+            joined.append(index)
+    for index in joined + joined[::-1]:  # a line that touches text of the page is text, and so is what touches that
+        chosen[index] = chosen[index + 1] = chosen[index] and chosen[index + 1]
+    return [one.rows for one, furnished in zip(lines, chosen, strict=True) if furnished]
