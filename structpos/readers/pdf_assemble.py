@@ -79,7 +79,7 @@ def assemble(name: str, raws: Sequence[RawPage], *, rules: Rules, raw_text: bool
         columns["angle"] = rows["angle"][kept]
     if raw_text:
         columns["raw_text"] = rows["raw"][kept]
-    failed = np.array([bool(raw.error) and not raw.words for raw in raws])
+    failed = np.array([bool(raw.error) and not raw.words for raw in raws], np.bool_)
     pages = {
         "page": numbers,
         "width": sizes[:, 0],
