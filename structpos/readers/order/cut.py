@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from structpos.readers.order.judge import Sides, Verdict, judge, ruled
+from structpos.readers.order.margin import line_numbers
 from structpos.readers.order.page import Page
 from structpos.readers.order.rivers import Cell, River, Row, pitch_of, rivers, rows_of
 from structpos.readers.order.signatures import headings, last_row
@@ -43,6 +44,11 @@ def arrange(cells: Sequence[Cell], page: Page, column: int = 0, depth: int = 0) 
     rows = rows_of(cells)
     if len(rows) < 2:
         return whole, 1
+    numbers = line_numbers(rows, page) if depth == 0 else []
+    if numbers:
+        lines = {cell.first for cell in numbers}
+        text, count = arrange([cell for cell in cells if cell.first not in lines], page, column, depth + 1)
+        return [*text, Leaf(numbers, -1)], count
     pitch = pitch_of(rows, page.tall)
     chosen, ragged = _strongest(rows, page, pitch)
     table = table_in(rows, page) if ragged else None
@@ -103,7 +109,9 @@ def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[tuple[Riv
         box = (river.x0, rows[river.first].y - page.tall, river.x1, rows[river.last].y)
         page.notes.append((box, verdict.kind, verdict.reason))
         one_sided = 2 * (river.last - river.first + 1) - _weight(river)
-        ragged |= verdict.reason not in ("repeated labels", "labels") and (verdict.cuts or one_sided > 0)
+        ragged |= verdict.reason not in ("repeated labels", "labels") and (
+            verdict.cuts or (one_sided > 1 and river.last - river.first >= 2)
+        )
         if verdict.kind == "columns" or (verdict.cuts and best is None):
             best = river, verdict
         if verdict.kind == "columns":

@@ -77,7 +77,7 @@ def slanted(boxes: Floats, degrees: float) -> Floats:
 
 def runs_at(angle: Floats, vertical: Flags | None) -> Floats:
     """Direction in which each word runs, in degrees clockwise, 0 to 360; vertical writing runs downwards."""
-    angle = np.round(np.mod(angle, 360.0), 1) % 360.0  # a new array
+    angle = np.asarray(np.round(np.mod(angle, 360.0), 1) % 360.0, np.float64)  # a new array
     if vertical is not None:
         angle[vertical & (angle == 0.0)] = 90.0
     return angle

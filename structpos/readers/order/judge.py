@@ -16,6 +16,8 @@ from structpos.readers.order.page import Page
 from structpos.readers.order.rivers import Cell, River, Row
 from structpos.readers.order.signatures import is_label, repeated
 
+LABEL = 4.0  # a cell no wider than this many heights may be a label
+WIDE = 9.0  # a label does not stand further than this many heights from its text
 _FILLER = re.compile(r"[-–—_.]{2,}|(?<!\S)[-–—_](?!\S)")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -65,6 +67,11 @@ class Sides:
 
     def _width(self, cells: Sequence[Cell]) -> float:
         return median([cell.x1 - cell.x0 for cell in cells]) / self.tall
+
+    @property
+    def lines(self) -> int:
+        """Lines of the side that has fewer."""
+        return min(len(self.left), len(self.right))
 
     @cached_property
     def left_width(self) -> float:
@@ -172,52 +179,69 @@ def ruled(river: River, rows: Sequence[Row], rules: Floats, tall: float) -> tupl
     return covered / max(bottom - top, 1e-9), float(pieces[:, 0].min()), float(pieces[:, 1].max())
 
 
-def judge(sides: Sides) -> Verdict:
-    """Decide one river; the first rule that holds decides.
-
-    Args:
-        sides: The river and what surrounds it; the drawings of the page are asked for only where they can decide.
-    """
-    s = sides
+def repeated_labels(s: Sides) -> Verdict | None:
+    """Parties sign side by side: ``By:`` and ``By:``, ``Name:`` and ``Name:``."""
     labels = repeated(s.river, s.rows, s.page, s.pitch)
     if any(map(is_label, labels)) and not s.numbers_right:
         if len(labels) >= 2 or (s.gap >= 1.5 and s.flush >= 0.3):
             return Verdict("columns", "repeated labels")
-    narrow = all(cell.x1 - cell.x0 <= 4.0 * s.tall for cell in s.left)
-    if s.gap < 9.0 and (narrow or (s.left_width <= 4.0 and len(s.right) >= 1.5 * len(s.left))):
-        return Verdict("rows", "labels")
+    return None
+
+
+def labels(s: Sides) -> Verdict | None:
+    """Numbers of clauses, bullets, short labels: they belong to the text beside them."""
+    narrow = all(cell.x1 - cell.x0 <= LABEL * s.tall for cell in s.left)
+    narrow = narrow or (s.left_width <= LABEL and len(s.right) >= 1.5 * len(s.left))
+    return Verdict("rows", "labels") if narrow and s.gap < WIDE else None
+
+
+def numbers(s: Sides) -> Verdict | None:
+    """A table of numbers is read across, but for numbers that a drawn line parts from the rest."""
     if s.numbers_right:
         return Verdict("rows", "numbers right")
-    if s.numbers_left:
-        return _by_rules(s) or Verdict("rows", "numbers left")
-    if s.gap < 30.0 and s.terms:
-        return Verdict("entries", "terms")
-    if s.fits:
-        rows = min(len(s.left), len(s.right))
-        enough = rows >= 3
-        if enough and _wordy(s) and min(s.left_width, s.right_width) >= 9.0:
-            return Verdict("columns", "long lines")
-        if enough and s.parallel <= 1 and min(s.left_width, s.right_width) >= 3.0 and s.gap >= 1.5:
-            if 0.6 <= len(s.right) / len(s.left) <= 1.7:
-                return Verdict("columns", "blocks")
-        if (
-            rows >= 2
-            and s.gap >= 9.0
-            and s.flush >= 0.8
-            and s.parallel <= 2
-            and not any(s.page.words(c)[-1].endswith(":") for c in s.left)
-        ):
-            return Verdict("columns", "wide gap")
-    return _by_rules(s) or Verdict("rows", "nothing says columns")
+    return (drawn_apart(s) or Verdict("rows", "numbers left")) if s.numbers_left else None
 
 
-def _wordy(s: Sides) -> bool:
-    return min(median([c.last - c.first for c in s.left]), median([c.last - c.first for c in s.right])) >= 3
+def terms(s: Sides) -> Verdict | None:
+    """Terms on the left, what they mean on the right."""
+    return Verdict("entries", "terms") if s.terms else None
 
 
-def _by_rules(s: Sides) -> Verdict | None:
+def long_lines(s: Sides) -> Verdict | None:
+    """Running text on both sides."""
+    least = min(median([cell.last - cell.first for cell in side]) for side in (s.left, s.right))
+    if s.fits and s.lines >= 3 and least >= 3 and min(s.left_width, s.right_width) >= 9.0:
+        return Verdict("columns", "long lines")
+    return None
+
+
+def blocks(s: Sides) -> Verdict | None:
+    """Two blocks of about as many lines, and not a table of more columns."""
+    even = 0.6 <= len(s.right) / len(s.left) <= 1.7
+    if (
+        s.fits
+        and s.lines >= 3
+        and even
+        and s.gap >= 1.5
+        and min(s.left_width, s.right_width) >= 3.0
+        and s.parallel <= 1
+    ):
+        return Verdict("columns", "blocks")
+    return None
+
+
+def wide_gap(s: Sides) -> Verdict | None:
+    """Far apart, lined up, and nothing on the left that asks for its right side."""
+    asks = any(s.page.words(cell)[-1].endswith(":") for cell in s.left)
+    if s.fits and s.lines >= 2 and s.gap >= WIDE and s.flush >= 0.8 and s.parallel <= 2 and not asks:
+        return Verdict("columns", "wide gap")
+    return None
+
+
+def drawn_apart(s: Sides) -> Verdict | None:
+    """A vertical rule in this river, and not in most of those beside it."""
     rules = s.page.rules
-    if rules is None or min(len(s.left), len(s.right)) < 2:
+    if rules is None or s.lines < 2:
         return None
     lines = rules()
     if not len(lines) or ruled(s.river, s.rows, lines, s.tall)[0] < 0.6:
@@ -225,3 +249,19 @@ def _by_rules(s: Sides) -> Verdict | None:
     beside = [r for r in s.others if r is not s.river and _shared(r, s.river) > 0]
     drawn = sum(ruled(r, s.rows, lines, s.tall)[0] >= 0.6 for r in beside)
     return Verdict("columns", "ruled") if drawn <= 0.6 * len(beside) else None
+
+
+RULES = (repeated_labels, labels, numbers, terms, long_lines, blocks, wide_gap, drawn_apart)
+
+
+def judge(sides: Sides) -> Verdict:
+    """Decide one river; the first of the ``RULES`` that has a verdict decides.
+
+    Args:
+        sides: The river and what surrounds it; the drawings of the page are asked for only where they can decide.
+    """
+    for rule in RULES:
+        verdict = rule(sides)
+        if verdict:
+            return verdict
+    return Verdict("rows", "nothing says columns")

@@ -17,6 +17,8 @@ from structpos.readers.order.page import Note, Page
 from structpos.readers.order.rivers import Cell
 
 Rules = Callable[[], Floats]
+MARGINAL = 3  # an island beside at least so many lines, and over none, stands in the margin
+EDGES = (np.minimum, np.minimum, np.maximum, np.maximum)  # of several boxes together
 
 
 @dataclass
@@ -62,7 +64,7 @@ def follow(
     first, _ = cells(sorted_boxes, line, group)
     strands = Strands(place.copy(), line.copy(), group.copy(), np.zeros(len(place), np.int64), group)
     notes: dict[int, list[Note]] = {}
-    looked_at = gate(sorted_boxes, line, group, first)
+    looked_at = gate(sorted_boxes, line, group, first, lambda at: [text[i] for i in place[at].tolist()])
     if not len(looked_at):
         return strands, notes
     usual = medians(group, heights(sorted_boxes))
@@ -148,7 +150,7 @@ def right_to_left(strands: Strands, text: Sequence[str]) -> Ints:
 
 
 def with_islands(strands: Strands, line: Ints, shown: Floats, home: Mapping[int, int]) -> tuple[Strands, Ints]:
-    """Put islands before the first line of their page that lies wholly below them, else after its last.
+    """Put islands before the line of their page that follows below them, and those of the margin after its last line.
 
     Args:
         strands: Pages first, islands last.
@@ -160,14 +162,15 @@ def with_islands(strands: Strands, line: Ints, shown: Floats, home: Mapping[int,
         The strands, page by page, and the lines, numbered anew.
     """
     start = runs(strands)
-    top = np.minimum.reduceat(shown[strands.words, 1], start)
+    edges_of = np.stack([f.reduceat(shown[strands.words, i], start) for i, f in enumerate(EDGES)])
     edges = np.append(starts_of(strands.group), len(strands.group))
     span = {int(strands.group[a]): (a, b) for a, b in pairwise(edges.tolist())}
-    guests: dict[int, list[tuple[float, float, int]]] = {}
+    guests: dict[int, list[tuple[float, float, float, float, int]]] = {}
     for island, page in home.items():
         if island in span:
             box = shown[strands.words[slice(*span[island])]]
-            guests.setdefault(page, []).append((float(box[:, 1].min()), float(box[:, 3].max()), island))
+            x0, y0, x1, y1 = (float(f.reduce(box[:, i])) for i, f in enumerate(EDGES))
+            guests.setdefault(page, []).append((y0, y1, x0, x1, island))
     pieces: list[Ints] = []
     renumbered = line.copy()
     pages = sorted((set(span) - set(home)) | set(home.values()))
@@ -181,10 +184,9 @@ def with_islands(strands: Strands, line: Ints, shown: Floats, home: Mapping[int,
         np.minimum.at(tops, at, shown[strands.words[a:b], 1])
         cuts: list[tuple[int, int]] = []  # position in reading order, island
         before: list[tuple[int, int]] = []  # line of the page, island
-        for _, bottom, island in sorted(guests.get(page, [])):
-            below = np.flatnonzero(top[mine] >= bottom)
-            cuts.append((int(start[mine][below[0]]) if len(below) else b, island))
-            under = np.flatnonzero(tops >= bottom)
+        for y0, y1, x0, x1, island in sorted(guests.get(page, [])):
+            cuts.append((_before(edges_of[:, mine], (x0, y0, x1, y1), start[mine], b), island))
+            under = np.flatnonzero(tops >= y1)
             before.append((int(under[0]) if len(under) else len(numbers), island))
         edge = a
         for position, island in sorted(cuts, key=lambda c: c[0]):
@@ -205,6 +207,26 @@ def with_islands(strands: Strands, line: Ints, shown: Floats, home: Mapping[int,
     turn = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
     fields = (strands.words, strands.strand, strands.leaf, strands.column, strands.group)
     return Strands(*(array[turn] for array in fields)), renumbered
+
+
+def _before(strands: Floats, island: tuple[float, float, float, float], start: Ints, end: int) -> int:
+    """Where in the reading order of its page an island goes.
+
+    Args:
+        strands: ``(4, m)`` left, top, right and bottom of the strands of the page.
+        island: Of the island.
+        start: First word of each strand.
+        end: End of the page.
+    """
+    x0, y0, x1, y1 = island
+    left, top, right, bottom = strands
+    over = (left < x1) & (right > x0)
+    if ((top < y1) & (bottom > y0)).sum() >= MARGINAL and not over.any():
+        return end
+    below = np.flatnonzero(top >= y1)
+    under = np.flatnonzero((top >= y1) & over)
+    first = under if len(under) else below
+    return int(start[first[0]]) if len(first) else end
 
 
 def blocks(strands: Strands, page: Ints, boxes: Floats) -> Ints:
