@@ -15,13 +15,14 @@ Style = tuple[int, int, int]  # alpha 0-255, colour 0xRRGGBB, how it is painted 
 
 FAINT = 5  # alpha up to this paints nothing that a person sees [of 255]
 WHITE = 250  # a colour with every channel at least this is white [of 255]
+UNTOLD = -1  # alpha of a span whose library does not tell it
 CLIPS = 64  # text used as a clip path
 SCANNED = 0.5  # share of the page under pictures, from which invisible text is the layer of a scan
 
 
 def style_of(span: dict[str, Any]) -> Style:
-    """Alpha, colour and paint bits of a span; older MuPDF (before 1.25) knows only the colour."""
-    return span.get("alpha", 255), span.get("color", 0), span.get("char_flags", 0)
+    """Alpha, colour and paint bits of a span; alpha is -1 from a MuPDF before 1.25, which does not tell it."""
+    return span.get("alpha", UNTOLD), span.get("color", 0), span.get("char_flags", 0)
 
 
 def is_white(colour: int) -> bool:
@@ -35,7 +36,7 @@ def is_white(colour: int) -> bool:
 
 
 def looks_hidden(styles: Iterable[Style]) -> bool:
-    """Whether any of a page's styles may paint nothing."""
+    """Whether any of a page's styles may paint nothing; always where alpha is not told."""
     return any(alpha <= FAINT or is_white(colour) for alpha, colour, _ in styles)
 
 
@@ -52,6 +53,9 @@ def hidden_words(page: Any, words: Sequence[tuple[Any, ...]], blocks: list[dict[
     """
     styles = _styles(words, blocks)
     boxes = np.array([word[:4] for word in words], np.float64).reshape(-1, 4)
+    if any(alpha == UNTOLD for alpha, _, _ in styles):
+        unseen = _traced(page, boxes)
+        styles = [(0 if hides else 255, *style[1:]) for hides, style in zip(unseen, styles, strict=True)]
     invisible = np.array([alpha <= FAINT and not flags & CLIPS for alpha, _, flags in styles], np.bool_)
     clips = np.array([alpha <= FAINT and bool(flags & CLIPS) for alpha, _, flags in styles], np.bool_)
     white = np.array([alpha > FAINT and is_white(colour) for alpha, colour, _ in styles], np.bool_)
@@ -138,11 +142,10 @@ def _outlined(page: Any, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
     return outlined
 
 
-def traced_hidden(page: Any, words: Sequence[tuple[Any, ...]]) -> NDArray[np.int8]:
-    """Like :func:`hidden_words` for invisible text only, from the trace of a page: for MuPDF that reports no alpha."""
-    boxes = np.array([word[:4] for word in words], np.float64).reshape(-1, 4)
+def _traced(page: Any, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which words are invisible by the trace of the page, which every MuPDF has and which takes longer."""
     seen, unseen = np.zeros(len(boxes), np.bool_), np.zeros(len(boxes), np.bool_)
     for span in page.get_texttrace():
         invisible = span["type"] == 3 or span.get("opacity", 1.0) * 255 <= FAINT
         (unseen if invisible else seen)[_covers(boxes, span["bbox"])] = True
-    return (unseen & ~seen).astype(np.int8)
+    return unseen & ~seen

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from structpos.readers.characters import REPLACEMENT, has_arabic, mend_lam_alef, normalise_all, ordinary, unreadable
 from structpos.readers.pdf_forms import Field, fields
-from structpos.readers.pdf_hidden import hidden_words, looks_hidden, picture_share, style_of, traced_hidden
+from structpos.readers.pdf_hidden import hidden_words, looks_hidden, picture_share, style_of
 
 KEEP_LIGATURES = 1  # the one text flag set: no picture is decoded, unknown characters stay unknown, nothing is cut off
 MUCH_UNREADABLE = 0.03  # share of a page's characters from which it is called suspicious
@@ -105,9 +105,7 @@ def harvest(document: Any, number: int, library: Any, fonts: FontCheck, *, forms
     styled = {(span["font"], *style_of(span)) for line in lines for span in line["spans"]}
     if any(line["dir"] != (1.0, 0.0) or line["wmode"] for line in lines):
         _directions(raw, words, blocks)
-    if "alpha" not in next((span for line in lines for span in line["spans"]), {"alpha": 255}):
-        _hide(raw, page, words, traced_hidden(page, words))
-    elif looks_hidden(style[1:] for style in styled):
+    if looks_hidden(style[1:] for style in styled):
         _hide(raw, page, words, hidden_words(page, words, blocks))
     raw.words = words
     raw.texts = [word[4] for word in words]
