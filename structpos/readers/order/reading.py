@@ -15,6 +15,7 @@ from structpos.readers.order.bidi import any_rtl
 from structpos.readers.order.frame import Flags, Floats, Ints, frames, turn
 from structpos.readers.order.lines import copies, starts_of, visual_lines
 from structpos.readers.order.page import Note
+from structpos.readers.order.skew import levelled, slopes
 from structpos.readers.order.strands import Strands, blocks, follow, right_to_left, with_islands
 
 
@@ -93,6 +94,10 @@ def read_order(
     weight = np.fromiter(map(len, text), np.int64, n)
     framed, group, quarters, home = frames(page, _clipped(given, page, sizes), ways, modes, weight, sizes)
     place, line = visual_lines(framed, group, text)
+    slope = slopes(framed[place], line, group[place])
+    if slope.any():
+        framed = levelled(framed, slope[group])
+        place, line = visual_lines(framed, group, text)
     keep, original = copies(framed, place, line, text)
     widened = _widened(given, keep, original)
     if not keep.all():
