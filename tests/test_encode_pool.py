@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,38 +16,8 @@ import pytest
 from structpos.encode.memory import amount, resident, shown
 from structpos.encode.pool import Outcome, Pool, PoolError
 
-
-@dataclass(frozen=True)
-class Play:
-    """Does what the task says."""
-
-    unable: str = ""
-
-    def prepare(self) -> None:
-        if self.unable == "dies":
-            os._exit(7)
-        if self.unable:
-            raise ImportError(self.unable)
-
-    def __call__(self, task: Any) -> Any:
-        match task:
-            case "raise":
-                raise KeyError("a bug")
-            case "hang":
-                time.sleep(600)
-            case "segfault":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "exit":
-                os._exit(3)
-            case "eat":
-                held = bytearray(400 * 2**20)
-                held[:: 2**12] = b"x" * len(held[:: 2**12])
-                time.sleep(600)
-            case "interrupt":
-                os.kill(os.getpid(), signal.SIGINT)
-        return os.getpid() if task == "pid" else task
+sys.path.insert(0, str(Path(__file__).parent))  # for this process and for the workers
+from encode_troubles import Play
 
 
 def play(tasks: list[Any], **options: Any) -> dict[Any, Outcome]:
@@ -102,7 +71,7 @@ def test_work_that_cannot_be_prepared_is_refused_in_its_own_words():
 
 
 def test_workers_that_cannot_start_are_not_started_for_ever():
-    with pytest.raises(PoolError, match="__main__"), Pool(Play(unable="dies"), workers=1) as pool:
+    with pytest.raises(PoolError, match="cannot start"), Pool(Play(unable="dies"), workers=1) as pool:
         list(pool.results(deque([1])))
 
 
@@ -137,7 +106,7 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path):
     script = tmp_path / "run.py"
     script.write_text(
         "import sys\nfrom collections import deque\nfrom structpos.encode.pool import Pool\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom test_encode_pool import Play\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom encode_troubles import Play\n"
         "if __name__ == '__main__':\n"
         "    with Pool(Play(), workers=1) as pool:\n"
         "        for outcome in pool.results(deque(['pid', 'hang'])):\n"

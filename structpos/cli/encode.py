@@ -76,7 +76,7 @@ def run(given: Sequence[str]) -> int:
     if page is not None and shown is None:
         raise UsageError("--page goes with --show PAGE.png.")
     if shown is not None:
-        _show(values["inputs"], values["password"], shown, page or 0)
+        _show(values, shown, page or 0)
         if values["output"] is None:
             return 0
     return _encode(values)
@@ -101,12 +101,13 @@ def _encode(values: dict[str, Any]) -> int:
     return summary.exit_code
 
 
-def _show(inputs: list[str], password: str | None, picture: Path, page: int) -> None:
+def _show(values: dict[str, Any], picture: Path, page: int) -> None:
     from structpos.encode.inputs import find_sources
-    from structpos.readers.pdf import read_pdf
-    from structpos.readers.show import draw_page
+    from structpos.encode.show import show_page
 
-    first = Path(find_sources(inputs, output=Path("/dev/null/none"))[0].path)
-    document = read_pdf(first, password=password, pages=[page])
-    draw_page(document, page, picture)
-    print(f"Page {page} of {first} is drawn in {picture}.", file=sys.stderr)
+    found = find_sources(values["inputs"], output=values["output"])
+    if not found:
+        raise UsageError("--show needs an input to draw.")
+    limits = {name: values[name] for name in ("password", "time_limit", "memory_limit")}
+    show_page(Path(found[0].path), picture, page=page, **limits)
+    print(f"Page {page} of {found[0].path} is drawn in {picture}.", file=sys.stderr)

@@ -115,7 +115,9 @@ def read_encoded(path: str | Path) -> Encoded:
             with np.load(path) as file:
                 arrays = dict(file)
             return _unflat(arrays, json.loads(str(arrays.pop(KEY))))
-    except (KeyError, TypeError, ValueError) as error:
+    except ImportError:
+        raise
+    except Exception as error:  # each library has its own
         raise ReadError(path, "not-encoded", f"this is no file of structpos encode ({error}).") from None
     raise ReadError(path, "not-encoded", f"a file of structpos encode ends in one of .{', .'.join(WRITERS)}.")
 
@@ -128,7 +130,7 @@ def _read_parquet(path: Path) -> Encoded:
     for name in table.column_names:
         values = table[name].combine_chunks()
         if name == about["signal"]:
-            signal = values.flatten().to_numpy().reshape(len(table), -1)
+            signal = values.flatten().to_numpy().reshape(len(table), values.type.list_size)
         else:
             columns[name] = (values.fill_null(ABSENT[name]) if name in ABSENT else values).to_numpy(
                 zero_copy_only=False

@@ -32,7 +32,7 @@ class Source:
     name: str
 
 
-def find_sources(inputs: Iterable[str | Path], *, output: Path) -> list[Source]:
+def find_sources(inputs: Iterable[str | Path], *, output: Path | None) -> list[Source]:
     """The files that the inputs stand for, each once, sorted by path.
 
     A folder gives every file in and below it but hidden ones (whose name begins with a dot) and what lies in the output
@@ -43,12 +43,12 @@ def find_sources(inputs: Iterable[str | Path], *, output: Path) -> list[Source]:
 
     Args:
         inputs: Files, folders and patterns.
-        output: The output folder.
+        output: The output folder, where there is one.
 
     Raises:
         InputError: the output folder is an input folder, or holds one: inputs are never written to.
     """
-    output = absolute(output)
+    output = None if output is None else absolute(output)
     roots: list[Path] = []
     paths: list[Path] = []
     for given in inputs:
@@ -129,7 +129,7 @@ def _candidates(source: Source, suffix: str) -> Iterator[str]:
         number += 1
 
 
-def _below(folder: Path, output: Path) -> Iterator[Path]:
+def _below(folder: Path, output: Path | None) -> Iterator[Path]:
     """Every file of a folder and the folders below, links followed once."""
     seen: set[str] = set()
     closed: list[Path] = []  # folders that may not be looked into: given as they are, so that reading reports them
@@ -146,8 +146,8 @@ def _below(folder: Path, output: Path) -> Iterator[Path]:
     yield from closed
 
 
-def _refuse_inside(folder: Path, output: Path) -> None:
-    if folder == output or output in folder.parents:
+def _refuse_inside(folder: Path, output: Path | None) -> None:
+    if output is not None and (folder == output or output in folder.parents):
         raise InputError(
             f"The output folder {output} holds the input folder {folder}; inputs are never written to. "
             "Name an output folder beside it, or below it."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,11 +92,9 @@ class EncodeDocument:
             facts = source.stat()
             entry = replace(entry, size=facts.st_size, modified=facts.st_mtime_ns)
             entry = replace(entry, checksum=digest(source) if source.is_file() else "")
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                document = self._read(task, source)
-                signal, about = self._encode(document)
-            about["messages"] = [*document.messages, *dict.fromkeys(str(warning.message) for warning in said)]
+            document = self._read(task, source)
+            signal, about = self._encode(document)
+            about["messages"] = document.messages
             about["source"] = {"name": source.name, "bytes": facts.st_size, "sha256": entry.checksum}
             about["partial"] = {"kind": task.stopped, "reason": task.reason} if task.stopped else None
             now = source.stat()

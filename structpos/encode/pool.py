@@ -7,20 +7,17 @@ starts another worker in place of one that is gone.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import signal
 import time
-import traceback
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol
+from multiprocessing.connection import wait
+from typing import Any
 
 from structpos.encode.errors import RunError
-from structpos.encode.memory import die_with_parent, resident, shown
+from structpos.encode.memory import resident, shown
+from structpos.encode.worker import Work, Worker
 
 TICK = 0.05  # seconds between two looks at the workers
 GROWTH = 2**29  # bytes a worker may keep from earlier tasks before another takes its place
@@ -29,16 +26,6 @@ STARTS = 3  # workers in a row that may die before they are ready
 
 class PoolError(RunError):
     """The workers cannot do any work at all; the message says why."""
-
-
-class Work(Protocol):
-    """What a worker does. It travels to the worker once, so it must survive pickling."""
-
-    def prepare(self) -> None:
-        """Load what every task needs; called once in each worker."""
-
-    def __call__(self, task: Any, /) -> Any:
-        """Do one task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +65,7 @@ class Pool:
         self.size = workers
         self.seconds = seconds
         self.memory = memory
-        self.workers: list[_Worker] = []
+        self.workers: list[Worker] = []
         self.lost = 0  # workers in a row that died before they were ready
 
     def __enter__(self) -> Pool:
@@ -101,7 +88,7 @@ class Pool:
         while tasks or any(worker.busy for worker in self.workers):
             wanted = min(self.size, len(tasks) + sum(worker.busy for worker in self.workers))
             while len(self.workers) < wanted:
-                self.workers.append(_Worker(self.work))
+                self.workers.append(Worker(self.work))
             for worker in list(self.workers):
                 if tasks and worker.ready and not worker.busy:
                     self._give(worker, tasks)
@@ -118,7 +105,7 @@ class Pool:
             if not heard:
                 yield None
 
-    def _give(self, worker: _Worker, tasks: deque[Any]) -> None:
+    def _give(self, worker: Worker, tasks: deque[Any]) -> None:
         try:
             worker.give(tasks[0])
         except OSError:  # it died while it had nothing to do: no task's fault
@@ -126,7 +113,7 @@ class Pool:
         else:
             tasks.popleft()
 
-    def _hear(self, worker: _Worker) -> Outcome | None:
+    def _hear(self, worker: Worker) -> Outcome | None:
         try:
             word, value = worker.connection.recv()
         except (EOFError, OSError):
@@ -134,6 +121,11 @@ class Pool:
         if word == "ready":
             self.lost = 0
             worker.ready, worker.rest = True, resident(worker.pid)
+            if self.memory is not None and worker.rest >= self.memory:
+                raise PoolError(
+                    f"A worker holds {shown(worker.rest)} before it reads anything. "
+                    f"Give more than that with --memory-limit, which is {shown(self.memory)}."
+                )
             return None
         if word == "unable":
             raise PoolError(value)
@@ -144,20 +136,17 @@ class Pool:
             return Outcome(task=task, stopped="unexpected", reason=_last_line(value), trace=value)
         return Outcome(task=task, value=value)
 
-    def _gone(self, worker: _Worker) -> Outcome | None:
+    def _gone(self, worker: Worker) -> Outcome | None:
         self._drop(worker)
         if worker.busy:
             return Outcome(task=worker.task, stopped="crashed", reason=_why(worker.process.exitcode))
         if not worker.ready:
             self.lost += 1
             if self.lost >= STARTS:
-                raise PoolError(
-                    f"Workers cannot start: {_why(worker.process.exitcode)} "
-                    "A script that calls encode must do so under: if __name__ == '__main__':"
-                )
+                raise PoolError(f"Workers cannot start: {_why(worker.process.exitcode)}")
         return None
 
-    def _look(self, worker: _Worker) -> Outcome | None:
+    def _look(self, worker: Worker) -> Outcome | None:
         """Stop a worker that is over a limit, unless its answer is waiting to be read."""
         if not worker.busy or worker.connection.poll():
             return None
@@ -170,77 +159,13 @@ class Pool:
         self._drop(worker)
         return Outcome(task=worker.task, stopped=stopped, reason=reason)
 
-    def _has_grown(self, worker: _Worker) -> bool:
+    def _has_grown(self, worker: Worker) -> bool:
         room = GROWTH if self.memory is None else min(GROWTH, (self.memory - worker.rest) // 4)
         return resident(worker.pid) - worker.rest > max(room, 0)
 
-    def _drop(self, worker: _Worker) -> None:
+    def _drop(self, worker: Worker) -> None:
         self.workers.remove(worker)
         worker.stop()
-
-
-class _Worker:
-    """The parent's side of one process."""
-
-    def __init__(self, work: Work) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(work, theirs), daemon=True)
-        with _interrupts_held():
-            self.process.start()
-        theirs.close()
-        self.pid = self.process.pid or 0
-        self.ready = False
-        self.busy = False
-        self.rest = 0  # bytes held when ready
-        self.task: Any = None
-        self.since = 0.0
-
-    def give(self, task: Any) -> None:
-        self.connection.send(task)
-        self.task, self.busy, self.since = task, True, time.monotonic()
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
-
-
-def _serve(work: Work, connection: Connection[Any, Any]) -> None:
-    """A worker's life: prepare, then one task after another until the parent closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the workers
-    die_with_parent()
-    for library in ("OMP", "MKL", "OPENBLAS"):  # one core a worker: the documents are the parallel part
-        os.environ[f"{library}_NUM_THREADS"] = "1"
-    try:
-        work.prepare()
-    except Exception as error:
-        connection.send(("unable", str(error) or type(error).__name__))
-        return
-    connection.send(("ready", None))
-    while True:
-        try:
-            task = connection.recv()
-        except EOFError:
-            return
-        try:
-            answer = ("done", work(task))
-        except Exception:
-            answer = ("raised", traceback.format_exc())
-        connection.send(answer)
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C from a process that is starting; it reaches this one a moment later."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _why(code: int | None) -> str:

@@ -36,7 +36,7 @@ def parts_of(
     """
     if not path.is_file():
         raise ReadError(path, *_no_file(path))
-    if path.suffix.lower() == ".pdf" or begins_as_pdf(path):
+    if is_pdf(path):
         return read_parts(path, password=password, pages=pages, on_page=on_page)
     if path.suffix.lower() in ENDINGS:
         return iter([read_boxes(path)])
@@ -44,8 +44,10 @@ def parts_of(
     raise ReadError(path, "unknown-kind", f"there is no reader for {kind}. Kinds there are: {KINDS}.")
 
 
-def begins_as_pdf(path: Path) -> bool:
-    """Whether a file's content, whatever its name, begins as a PDF does."""
+def is_pdf(path: Path) -> bool:
+    """Whether a file is called a PDF, or begins as one does whatever it is called."""
+    if path.suffix.lower() == ".pdf":
+        return True
     try:
         with path.open("rb") as file:
             return b"%PDF-" in file.read(1024)

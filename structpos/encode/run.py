@@ -55,8 +55,8 @@ def encode(
     """Write a file for each document: its table of words, and beside each word the vector of its position.
 
     The vectors say where a word stands, not what it means. Only what is new, changed or gone from the output folder is
-    encoded; a run that was killed continues where it was. Worker processes are started anew (spawn): a script calls
-    this under ``if __name__ == "__main__":``.
+    encoded; a run that was killed continues where it was. Worker processes are started anew (spawn); they import
+    structpos and nothing of the script that calls this.
 
     Args:
         inputs: Files, folders and patterns such as ``"in/**/*.pdf"``.

@@ -58,6 +58,7 @@ def choose_encoder(
         if seed is not None:
             torch.manual_seed(seed)
         made = build(encoder or {"class_path": "structpos.Layout", "init_args": {"width": 128}}, trust=trust)
+        signal_name(made)
         if made.learned and seed is None:
             raise PositionError(
                 f"{type(made).__name__} is learned: without training its vectors say nothing. Give --checkpoint with a "
