@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Self
 
 import torch
-from torch.utils._pytree import GetAttrKey, register_pytree_node
+from torch.utils._pytree import MappingKey, register_pytree_node
 
 Static = Any  # nested tuples of text, numbers, booleans and None: what can be compared, hashed and written as JSON
 Context = tuple[tuple[str, ...], Static]
@@ -37,8 +37,9 @@ def register(kind: type[Node]) -> None:
         return list(leaves.values()), (tuple(leaves), node.static())
 
     def flatten_with_keys(node: Node) -> tuple[list[tuple[Any, Any]], Context]:
+        # Keys, not attributes: torch.export replaces paths as texts, and "line" is how "line_from_bottom" begins.
         values, context = flatten(node)
-        return [(GetAttrKey(name), value) for name, value in zip(context[0], values, strict=True)], context
+        return [(MappingKey(name), value) for name, value in zip(context[0], values, strict=True)], context
 
     def unflatten(values: Iterable[Any], context: Context) -> Node:
         names, static = context

@@ -97,8 +97,11 @@ class PositionEncoder(nn.Module):
         return int(value) if name == "base" and isinstance(value, float) and value.is_integer() else value
 
     def extra_repr(self) -> str:
-        """The settings, on one line."""
-        arguments = self.settings()["init_args"]
+        """The settings, on one line; nothing where they cannot be written, since printing never fails."""
+        try:
+            arguments = self.settings()["init_args"]
+        except PositionError:
+            return ""
         return ", ".join(f"{name}={value!r}" for name, value in arguments.items() if not isinstance(value, dict))
 
     def reset_parameters(self) -> None:

@@ -111,7 +111,7 @@ def check_encoder(
     )
     names = [name for name in PROPERTIES if (only is None or name in only) and name not in left]
     outcomes = tuple(_outcome(name, case) for name in names)
-    report = Report(encoder=f"{encoder}", outcomes=outcomes)
+    report = Report(encoder=" ".join(f"{encoder}".split()), outcomes=outcomes)
     if report.failed:
         raise EncoderFault(report)
     return report

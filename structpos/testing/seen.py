@@ -94,7 +94,7 @@ def look(encoder: PositionEncoder, queries: Positions, keys: Positions | None = 
         cos = signals.rotation.query_cos
         q = signals.rotation.query(content(batch, heads, rows, width, 0, cos))
         k = signals.rotation.key(content(batch, heads, columns, width, 1, cos))
-        with torch.autocast(q.device.type, enabled=False):
+        with torch.autocast("cpu", enabled=False):
             scores = q @ k.transpose(-1, -2)  # (batch, heads, rows, columns)
     if signals.bias is not None:
         q, k = (content(batch, heads, n, width, seed) for n, seed in ((rows, 0), (columns, 1)))

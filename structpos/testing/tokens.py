@@ -7,6 +7,7 @@ import copy
 import torch
 
 from structpos.encoders.base import PositionEncoder
+from structpos.encoders.emphasis import Emphasis
 from structpos.encoders.region import Where
 from structpos.positions import Positions
 from structpos.signals import as_signals
@@ -23,7 +24,7 @@ def padding(case: Case) -> None:
     for tokens in case.sizes():
         row = case.make(tokens)
         alone = look(encoder, row)
-        for amount in (1, 3):
+        for amount in (amount for amount in (1, 3) if tokens + amount <= case.length):
             for side in ("right", "left"):
                 real = slice(0, tokens) if side == "right" else slice(amount, None)
                 longer = case.make(tokens + amount)
@@ -119,8 +120,8 @@ def distinct(case: Case) -> None:
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator).to(parameter)
-    for axis in encoder.axes:
-        positions = _along(case, axis)
+    for axis in _coded(encoder):
+        positions = _along(case, encoder, axis)
         inside = _inside(encoder, positions)
         if int(inside.sum()) < 2:
             raise Skipped(f"fewer than two tokens lie in its regions along '{axis}'; give positions of your own")
@@ -135,15 +136,25 @@ def distinct(case: Case) -> None:
                     raise Failed(f"on the axis '{axis}', {pair[0]} and {pair[1]} give the same (apart by {apart:.3g}).")
 
 
-def _along(case: Case, axis: str) -> Positions:
-    """Tokens that differ on one axis only."""
+def _coded(encoder: PositionEncoder) -> list[str]:
+    """The axes it encodes: all but those that merely say where a region lies."""
+    parts = [part for part in encoder.modules() if isinstance(part, PositionEncoder)]
+    limits = {part.region.axis for part in parts if isinstance(part, (Where, Emphasis))}
+    leaves = [part for part in parts if sum(isinstance(below, PositionEncoder) for below in part.modules()) == 1]
+    coded = {axis for leaf in leaves for axis in leaf.axes}
+    return [axis for axis in encoder.axes if axis in coded or axis not in limits]
+
+
+def _along(case: Case, encoder: PositionEncoder, axis: str) -> Positions:
+    """Tokens that differ on one axis only and agree on the others with one that lies in the encoder's regions."""
     row = case.make(case.length)
     values = row[axis][row.presence(axis)].unique()
     if len(values) < case.length and axis != "time" and not row[axis].is_floating_point():
         values = torch.arange(case.length)
     if axis == "time":
         values = values if len(values) > 1 else START + MINUTE * torch.arange(case.length)
-    first = row[:, :1]
+    start = int(_inside(encoder, row).int().argmax())
+    first = row[:, start : start + 1]
     columns = {name: first[name].expand(1, len(values)) for name in row.axes}
     return Positions({**columns, axis: values[None]})
 
