@@ -93,6 +93,9 @@ def _check(document: Any, path: Path, password: str | None) -> None:
         raise ReadError(
             path, "damaged", f"the pages cannot be counted ({first_line(error)}). Export the file again."
         ) from None
+    objects = document.xref_length()
+    if count > objects:
+        raise ReadError(path, "damaged", f"the file claims {count} pages and holds {objects} objects. Export it again.")
     if count > 0:
         return
     if document.is_repaired:

@@ -115,7 +115,7 @@ def harvest(document: Any, number: int, library: Any, fonts: FontCheck, *, forms
         if has_arabic(joined):
             raw.texts = mend_lam_alef(words, _letters(text_page))
         raw.texts = normalise_all(raw.texts, joined)
-        _judge_characters(raw, names)
+        _judge_characters(raw, page)
     if bad := fonts.unmapped(page, names):
         raw.suspicious = "; ".join([*filter(None, [raw.suspicious]), f"no character map in {', '.join(sorted(bad))}"])
     return raw
@@ -171,17 +171,17 @@ def _letters(text_page: Any) -> dict[tuple[int, int], list[tuple[str, float]]]:
     return found
 
 
-def _judge_characters(raw: RawPage, names: set[str]) -> None:
+def _judge_characters(raw: RawPage, page: Any) -> None:
     """Count the characters that say nothing; drop words of glyphs that are only drawn."""
     joined = "".join(raw.texts)
     raw.replacement = joined.count(REPLACEMENT)
     share = unreadable(joined) / max(len(joined), 1)
     if share > MUCH_UNREADABLE:
         raw.suspicious = f"{share:.0%} of the characters say nothing"
-    if raw.replacement and _only_drawn(names) and not joined.strip(REPLACEMENT):
+    if raw.replacement and not joined.strip(REPLACEMENT) and _only_drawn(page):
         raw.words, raw.texts, raw.angles, raw.vertical, raw.hidden = [], [], None, None, None
 
 
-def _only_drawn(names: set[str]) -> bool:
+def _only_drawn(page: Any) -> bool:
     """Whether all fonts are of Type 3: glyphs without a character are little drawings there, not words."""
-    return all(name.startswith("Type3") for name in names)
+    return all(font[2] == "Type3" for font in page.get_fonts())
