@@ -586,3 +586,23 @@ def test_a_file_of_structpos_encode_comes_back_with_its_pages(tmp_path: Path) ->
         pd.testing.assert_frame_equal(again.words, first.words, check_categorical=False)
         pd.testing.assert_frame_equal(again.pages, first.pages)
         assert repr(again.positions()) == repr(first.positions())
+
+
+@pytest.mark.parametrize(("name", "content"), [("scan.tsv", TESSERACT), ("scan.hocr", HOCR)])
+def test_lines_and_blocks_of_the_recogniser_are_kept_on_request(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    document = read_boxes(tmp_path / name, keep_order=True)
+    first = document.columns["page"] == 0
+    assert document.columns["line"][first].tolist()[:3] == [0, 0, 1]
+    assert document.columns["word"][first].tolist()[:3] == [0, 1, 0]
+    assert document.columns["block"][first].tolist() == [0, 0, 0, 1][: first.sum()]
+
+
+def test_a_rotary_encoder_s_angles_do_not_pass_for_the_turn_of_a_word(tmp_path: Path) -> None:
+    # Such a file has lists of angles under the name that the table gives to a number.
+    table = read_boxes(write_csv(tmp_path / "words.csv", WORDS), page_size=(612, 792)).words.drop(columns="angle")
+    angles = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(4 * len(table), np.float32)), 4)
+    arrow = pa.Table.from_pandas(table, preserve_index=False).append_column("angle", angles)
+    pq.write_table(arrow, tmp_path / "angles.parquet")
+    document = read_boxes(tmp_path / "angles.parquet")
+    assert texts(document) == READ and not document.columns["angle"].any()
