@@ -13,7 +13,7 @@ import numpy as np
 from structpos.readers.order.frame import Flags, Floats, Ints
 
 BASELINE = 0.78  # share of a word's box above its baseline
-STEP = 0.3  # baselines further apart than this share of the smaller word are two lines
+STEP = 0.32  # baselines further apart than this share of the smaller word are two lines
 CHAIN = 0.5  # lines whose baselines spread further [heights] are several lines that touch
 RECUT = 0.45  # their new lines reach this far from their first baseline [heights]
 SAME_PLACE = 0.25  # copies start no further apart [heights]

@@ -64,9 +64,6 @@ def _sharpness(slope: float, x: Floats, base: Floats, bin_size: float) -> float:
 
 
 def levelled(boxes: Floats, slope: Floats) -> Floats:
-    """Boxes moved up or down by what their line falls up to them; ``slope`` is that of each word."""
-    shift = slope * (boxes[:, 0] + boxes[:, 2]) / 2
-    level = boxes.copy()
-    level[:, 1] -= shift
-    level[:, 3] -= shift
-    return level
+    """Boxes turned back about the corner of their page; ``slope`` is that of each word."""
+    x, y = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
+    return boxes + np.stack([slope * y, -slope * x, slope * y, -slope * x], axis=1)
