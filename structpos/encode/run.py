@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import time
 from collections import deque
@@ -14,14 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structpos.encode.formats import SCHEMA, WRITERS
-from structpos.encode.inputs import STATE, InputError, Source, absolute, find_sources, output_names
+from structpos.encode.inputs import STATE, InputError, Source, absolute, find_sources
 from structpos.encode.job import EncodeDocument, Task
-from structpos.encode.ledger import Entry, Ledger, digest, fingerprint, is_current, is_same_file
+from structpos.encode.ledger import Entry, Ledger, digest, fingerprint
 from structpos.encode.lock import FolderLock
-from structpos.encode.pool import Outcome, Pool, Work
+from structpos.encode.plan import make_plan
+from structpos.encode.pool import Outcome, Pool
 from structpos.encode.progress import Progress
 from structpos.encode.read import KINDS
 from structpos.encode.summary import Pace, Summary
+from structpos.encode.worker import Work
 from structpos.errors import PositionError, unknown
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def encode(
         if encoder is not None or checkpoint is not None or seed is not None:
             raise PositionError("table_only writes no vectors: leave out encoder, checkpoint and seed.")
     else:
-        from structpos.encode.vectors import choose_encoder
+        from structpos.encode.vectors import choose_encoder, modules_of
 
         chosen = choose_encoder(encoder, checkpoint=checkpoint, seed=seed, trust=trust)
     state = output / STATE
@@ -113,11 +114,11 @@ def encode(
         settings: dict[str, Any] = {"schema": SCHEMA, "format": format, "encoder": None}
         work = EncodeDocument(state=str(place), format=format, dtype=dtype, trust=tuple(trust), password=password)
         if chosen is not None:
-            work = replace(work, encoder=str(place / "encoder"))
+            work = replace(work, encoder=str(place / "encoder"), trust=(*trust, *modules_of(chosen)))
             settings |= {"dtype": dtype, "encoder": chosen.settings(), "weights": _save(chosen, place / "encoder")}
         print_of, limits = fingerprint(settings), f"{time_limit} s, {memory_limit} bytes"
-        run = _Run(ledger, Summary(output=output, settings=settings, inputs=len(sources)), print_of, limits)
-        tasks = run.plan(sources, suffix=f".{format}", exact=not (state / "LOCK").exists(), checksum=checksum)
+        run = _Run(ledger, Summary(output=output, settings=settings, inputs=len(sources)), sources, print_of, limits)
+        tasks = run.plan(suffix=f".{format}", checksum=checksum, exact=not (state / "LOCK").exists())
         count = min(workers or _processors(), max(len(tasks), 1))
         pool = held.enter_context(Pool(work, workers=count, seconds=time_limit, memory=memory_limit))
         try:
@@ -134,52 +135,26 @@ def encode(
 class _Run:
     """The state of one run."""
 
-    def __init__(self, ledger: Ledger, summary: Summary, settings: str, limits: str) -> None:
-        self.ledger, self.summary, self.settings, self.limits = ledger, summary, settings, limits
-        self.sources: list[Source] = []
+    def __init__(self, ledger: Ledger, summary: Summary, sources: list[Source], settings: str, limits: str) -> None:
+        self.ledger, self.summary, self.sources = ledger, summary, sources
+        self.settings, self.limits = settings, limits
         self.reached: set[str] = set()
         self.begun = time.monotonic()
 
-    def plan(self, sources: list[Source], *, suffix: str, exact: bool, checksum: bool) -> deque[Task]:
-        """The documents to do, in order; those that need nothing are noted as reached."""
-        ledger, output, self.sources = self.ledger, self.summary.output, sources
-        other = next((entry.output for entry in ledger.entries.values() if not entry.output.endswith(suffix)), None)
-        if other is not None:
-            raise InputError(
-                f"{output} holds outputs of another format ({other}). Name another output folder for {suffix[1:]}."
-            )
-        here = {source.path for source in sources}
-        ledger.rename(self._moved(here, suffix, checksum))
-        apart = [entry for path, entry in ledger.entries.items() if path not in here]
-        self.summary.removed = sorted(
-            (entry for entry in apart if not Path(entry.source).exists()), key=lambda entry: entry.source
+    def plan(self, *, suffix: str, checksum: bool, exact: bool) -> deque[Task]:
+        """The documents to do; those that need nothing are noted as reached."""
+        plan = make_plan(
+            self.sources,
+            self.ledger,
+            suffix=suffix,
+            settings=self.settings,
+            limits=self.limits,
+            checksum=checksum,
+            exact=exact,
         )
-        known = {path: entry.output for path, entry in ledger.entries.items() if path in here}
-        names = output_names(sources, suffix=suffix, known=known, taken=[entry.output for entry in apart], exact=exact)
-        token, tasks = secrets.token_hex(4), deque[Task]()
-        for number, source in enumerate(sources):
-            entry = ledger.entries.get(source.path)
-            if entry is not None and is_current(
-                entry, output=output, settings=self.settings, limits=self.limits, checksum=checksum
-            ):
-                self.reached.add(source.path)
-            else:
-                tasks.append(Task(source=source.path, output=names[source.path], key=f"{token}-{number}"))
-        self.summary.current = len(self.reached)
-        return tasks
-
-    def _moved(self, here: set[str], suffix: str, checksum: bool) -> dict[str, str]:
-        """Sources known under another path, which is gone: same name below the input folder, same file."""
-        entries = self.ledger.entries
-        by_output = {entry.output: entry for path, entry in entries.items() if path not in here}
-        moved = {}
-        for source in self.sources:
-            entry = by_output.get(source.name + suffix) if source.path not in entries else None
-            if entry is not None and not Path(entry.source).exists():
-                if is_same_file(entry, Path(source.path), checksum=checksum):
-                    moved[entry.source] = source.path
-        self.summary.moved = len(moved)
-        return moved
+        self.reached = plan.current
+        self.summary.current, self.summary.removed, self.summary.moved = len(plan.current), plan.removed, plan.moved
+        return plan.tasks
 
     def work(
         self, tasks: deque[Task], pool: Pool, place: Path, lock: FolderLock, progress: Progress, most: int | None

@@ -71,6 +71,22 @@ def choose_encoder(
     return made.eval()
 
 
+def modules_of(encoder: PositionEncoder) -> list[str]:
+    """The modules whose classes an encoder is made of; they run here already, so workers may import them.
+
+    Raises:
+        PositionError: one is the script itself, which workers do not import.
+    """
+    parts = [part for part in encoder.modules() if isinstance(part, PositionEncoder)]
+    for part in parts:
+        if type(part).__module__ == "__main__":
+            raise PositionError(
+                f"{type(part).__name__} is defined in the script itself, where worker processes cannot find it. "
+                "Put it into a module of its own and import it."
+            )
+    return sorted({type(part).__module__ for part in parts})
+
+
 def signal_name(encoder: PositionEncoder) -> str:
     """What an encoder gives for a single word: ``vector`` or ``angle``.
 
