@@ -99,13 +99,20 @@ def _lines(
     tops = np.minimum.reduceat(boxes[rows, 1], starts)
     bottoms = np.maximum.reduceat(boxes[rows, 3], starts)
     margin = bottoms < MARGIN if sign > 0 else tops > 1.0 - MARGIN
-    made = []
-    for mine, y0, y1, inside in zip(
-        np.split(rows, starts[1:]), tops.tolist(), bottoms.tolist(), margin.tolist(), strict=True
-    ):
-        words = " ".join(text[row] for row in mine) if inside else None
-        made.append(_Line(mine, int(page[mine[0]]), y0, y1, words))
-    return made
+    words = np.asarray(text, object)[rows].tolist()
+    ends = [*starts[1:].tolist(), len(rows)]
+    return [
+        _Line(rows[start:end], number, y0, y1, " ".join(words[start:end]) if inside else None)
+        for start, end, number, y0, y1, inside in zip(
+            starts.tolist(),
+            ends,
+            page[rows[starts]].tolist(),
+            tops.tolist(),
+            bottoms.tolist(),
+            margin.tolist(),
+            strict=True,
+        )
+    ]
 
 
 def _returning(lines: list[_Line], least: int) -> set[int]:

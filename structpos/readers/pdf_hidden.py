@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 Style = tuple[int, int, int]  # alpha 0-255, colour 0xRRGGBB, how it is painted (bits of MuPDF's char_flags)
 
+SEEN: Style = (255, 0, 0)
+UNNAMED = ("Type3", "Unnamed-T3")  # how MuPDF calls Type 3 fonts without a name
 FAINT = 5  # alpha up to this paints nothing that a person sees [of 255]
 WHITE = 250  # a colour with every channel at least this is white [of 255]
 UNTOLD = -1  # alpha of a span whose library does not tell it
@@ -51,7 +53,7 @@ def hidden_words(page: Any, words: Sequence[tuple[Any, ...]], blocks: list[dict[
     Returns:
         ``(n,)``: 0 seen, 1 not painted, 2 a copy of a seen word that only serves as a clip path.
     """
-    styles = _styles(words, blocks)
+    styles = _styles(words, blocks, _drawn_glyphs(page))
     boxes = np.array([word[:4] for word in words], np.float64).reshape(-1, 4)
     if any(alpha == UNTOLD for alpha, _, _ in styles):
         unseen = _traced(page, boxes)
@@ -85,7 +87,12 @@ def picture_share(page: Any) -> float:
     return min(1.0, area / max(width * height, 1e-9))
 
 
-def _styles(words: Sequence[tuple[Any, ...]], blocks: list[dict[str, Any]]) -> list[Style]:
+def _drawn_glyphs(page: Any) -> set[str]:
+    """Names of the Type 3 fonts: their glyphs are little drawings, whose text MuPDF reports as not painted."""
+    return {font[3] for font in page.get_fonts() if font[2] == "Type3"}
+
+
+def _styles(words: Sequence[tuple[Any, ...]], blocks: list[dict[str, Any]], drawn: set[str]) -> list[Style]:
     """Style of each word: that of the first seen letter in it."""
     lines = {
         (block["number"], index): line["spans"] for block in blocks for index, line in enumerate(block.get("lines", ()))
@@ -95,9 +102,11 @@ def _styles(words: Sequence[tuple[Any, ...]], blocks: list[dict[str, Any]]) -> l
     for word in words:
         key = (word[5], word[6])
         spans = lines.get(key, [])
-        styles = [style_of(span) for span in spans]
+        styles = [
+            SEEN if span["font"] in drawn or span["font"].startswith(UNNAMED) else style_of(span) for span in spans
+        ]
         if len(set(styles)) <= 1:
-            found.append(styles[0] if styles else (255, 0, 0))
+            found.append(styles[0] if styles else SEEN)
             continue
         text = "".join(span["text"] for span in spans)
         start = max(text.find(word[4], reached.get(key, 0)), 0)
@@ -118,18 +127,25 @@ def _covers(boxes: NDArray[np.float64], rect: Sequence[float]) -> NDArray[np.boo
 
 
 def _dark_behind(page: Any, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which words have something other than white painted at their middle; the last thing painted there decides."""
+    """Which words have something other than white behind their middle.
+
+    What is painted later lies on top; but a white shape only where it is a level rectangle that holds the whole word,
+    so that a doubt is settled for the word.
+    """
     fills = {drawing["seqno"]: drawing for drawing in page.get_cdrawings() if "f" in (drawing.get("type") or "")}
     dark = np.zeros(len(boxes), np.bool_)
-    for number, (kind, rect) in enumerate(page.get_bboxlog()):
+    for number, (kind, (x0, y0, x1, y1)) in enumerate(page.get_bboxlog()):
         if "text" in kind or "stroke" in kind or kind.startswith("ignore"):
             continue
         drawing = fills.get(number)
         colour = drawing.get("fill") if drawing else None
         if drawing and (drawing.get("fill_opacity") or 0.0) * 255 <= FAINT:
             continue
-        pale = colour is not None and min(colour) * 255 >= WHITE
-        dark[_covers(boxes, rect)] = not pale
+        if colour is None or min(colour) * 255 < WHITE:
+            dark |= _covers(boxes, (x0, y0, x1, y1))
+        elif drawing and all(item[0] == "re" for item in drawing["items"]):
+            left, top, right, bottom = boxes.T
+            dark &= ~((left >= x0 - 1.0) & (top >= y0 - 1.0) & (right <= x1 + 1.0) & (bottom <= y1 + 1.0))
     return dark
 
 
