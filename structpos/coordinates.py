@@ -155,3 +155,41 @@ def unbroken(flags: Tensor) -> bool:
         return False
     starts = flags[:, :1].sum(1) + (flags[:, 1:] & ~flags[:, :-1]).sum(1)
     return bool((starts <= 1).all())
+
+
+def finite(name: str, coordinate: Tensor, flags: list[Tensor]) -> Tensor:
+    """The coordinate with 0 where a token has no place, refused where one has but it is no number.
+
+    Raises:
+        PositionError: NaN or infinity at a token that has the axis; looked for on the CPU only.
+    """
+    if not coordinate.is_floating_point() or coordinate.device.type != "cpu" or torch.compiler.is_compiling():
+        return coordinate
+    bad, needed = ~coordinate.isfinite(), torch.ones_like(coordinate, dtype=torch.bool)
+    for flag in flags:
+        needed = needed & flag
+    if bool((bad & needed).any()):
+        row, token = (bad & needed).nonzero()[0].tolist()
+        raise PositionError(
+            f"The axis '{name}' is {coordinate[row, token].item()} at token {token} of row {row}. "
+            f"Say where a token has no place: present={{'{name}': ...}}."
+        )
+    return coordinate.masked_fill(bad, 0.0)
+
+
+def documents_stand_together(segments: Tensor, flags: Tensor | None) -> None:
+    """Refuse documents whose tokens are mixed with others'.
+
+    Raises:
+        PositionError: naming the document; looked for on the CPU only.
+    """
+    if segments.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    for number, row in enumerate(segments):
+        runs = row if flags is None else row[flags[number]]
+        ids, counts = runs.unique_consecutive().unique(return_counts=True)
+        if bool((counts > 1).any()):
+            raise PositionError(
+                f"In row {number} document {int(ids[counts > 1][0])} stands in several pieces. "
+                "The tokens of a document stand together; give later pieces a number of their own."
+            )

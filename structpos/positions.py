@@ -16,6 +16,8 @@ from structpos.coordinates import (
     as_flags,
     as_instants,
     as_rows,
+    documents_stand_together,
+    finite,
     layout_axes,
     numbers_in_runs,
     unbroken,
@@ -94,6 +96,11 @@ class Positions:
         for name in (*self.present, *self.even):
             if name not in self.coordinates:
                 raise PositionError(f"'{name}' is no axis of these positions; they have {', '.join(self.coordinates)}.")
+        if self.segments is not None:
+            documents_stand_together(self.segments, self.mask)
+        for name, tensor in self.coordinates.items():
+            flags = [flag for flag in (self.present.get(name), self.mask) if flag is not None]
+            self.coordinates[name] = finite(name, tensor, flags)
 
     # Ways to make them.
 
@@ -275,7 +282,7 @@ class Positions:
         if isinstance(index, str):
             return self.axis(index)
         rows, tokens = index if isinstance(index, tuple) else (index, slice(None))
-        rows, tokens = _slice(rows), _slice(tokens)
+        rows, tokens = _slice(rows, self.shape[0], "rows"), _slice(tokens, self.shape[1], "tokens")
         step = 1 if tokens.step is None else tokens.step
         part = self._map(lambda tensor: tensor[rows, tokens])
         part.even = {axis: gap * step for axis, gap in self.even.items()}
@@ -403,10 +410,14 @@ class Positions:
         return torch.ones(self.shape, dtype=torch.bool, device=self.device) if flags is None else flags
 
 
-def _slice(index: Index) -> slice:
+def _slice(index: Index, size: int, what: str) -> slice:
     if isinstance(index, slice):
+        if index.step is not None and index.step < 1:
+            raise PositionError(f"Positions are cut forwards, got a step of {index.step}; to reorder, use take.")
         return index
     if isinstance(index, int):
+        if not -size <= index < size:
+            raise PositionError(f"There is no number {index} among {size} {what}.")
         return slice(index, None) if index == -1 else slice(index, index + 1)
     raise PositionError(f"Positions are cut by numbers and slices, got {type(index).__name__}; to gather, use take.")
 

@@ -101,7 +101,9 @@ def turn(
         a, b = head.unflatten(-1, (-1, 2)).unbind(-1)
         turned = torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
     else:  # one complex product is five times as fast as the same in real pieces
-        pairs = torch.view_as_complex(head.contiguous().unflatten(-1, (-1, 2)))
+        head = head.contiguous()
+        head = head.clone() if head.storage_offset() % 2 else head  # complex numbers begin at an even place
+        pairs = torch.view_as_complex(head.unflatten(-1, (-1, 2)))
         turned = torch.view_as_real(pairs * torch.complex(cos, sin)).flatten(-2)
     turned = turned.to(x.dtype)
     return turned if rest is None else torch.cat([turned, rest], -1)

@@ -46,8 +46,9 @@ def parameter_groups(
     network = [parameter for parameter in model.parameters() if id(parameter) not in positions]
     if not network and not positions:
         raise PositionError(f"{type(model).__name__} has no parameters to train.")
-    for parameter in positions.values():
-        parameter.requires_grad_(not freeze)
+    if freeze:
+        for parameter in positions.values():
+            parameter.requires_grad_(False)
     groups = [{"name": "network", "params": network, "lr": lr, "weight_decay": weight_decay}]
     if positions and not freeze:
         learned = list(positions.values())

@@ -194,6 +194,8 @@ class Transformer(nn.Module):
             )
         if store is not None and not self.causal:
             raise PositionError("Stored keys are for a causal Transformer; this one sees later tokens too.")
+        if positions.mask is not None:  # NaN there would reach gradients
+            x = x.masked_fill(~positions.mask[..., None], 0.0)
         x = self.input(x, positions)
         keys = positions if store is None else store.place(positions)
         shared = as_signals(self.input.encoder(positions, keys))

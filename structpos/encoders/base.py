@@ -152,7 +152,7 @@ def at_least(owner: str, name: str, value: int, least: int = 1) -> None:
 
 
 def class_path(kind: type) -> str:
-    """The public path of a class: ``structpos.Name`` for our own.
+    """The public path of a class: ``structpos.Name`` for our own; of one that FSDP2 wrapped, that of the class beneath.
 
     Example:
         >>> class_path(NoPosition)
@@ -160,6 +160,7 @@ def class_path(kind: type) -> str:
     """
     import structpos
 
+    kind = next(base for base in kind.__mro__ if not base.__module__.startswith("torch."))
     public = kind.__module__.startswith("structpos.") and kind.__name__ in structpos.__all__
     return f"structpos.{kind.__name__}" if public else f"{kind.__module__}.{kind.__qualname__}"
 

@@ -148,5 +148,6 @@ def pairwise(
         index = torch.arange(query.shape[1], device=query.device)[None]
         row = index * (int(step) if float(step).is_integer() else step)
         return row, row, None, None, step
-    packed = queries.segments is not None or other.segments is not None
-    return query, key, None, None, None if packed or other.even.get(axis) != step else step
+    # Between two rows the difference of their first tokens counts, which padding and documents hide.
+    hidden = any(tensor is not None for side in (queries, other) for tensor in (side.mask, side.segments))
+    return query, key, None, None, None if hidden or other.even.get(axis) != step else step
