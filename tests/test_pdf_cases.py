@@ -270,6 +270,42 @@ def test_p15_white_on_white_is_not_painted_and_white_on_dark_is(make: Make) -> N
     assert words.hidden.to_dict() == {"gone": True, "shown": False, "black": False}
 
 
+def test_white_text_on_a_tilted_dark_box_is_seen_whatever_white_crosses_it(make: Make) -> None:
+    def draw(page: Any) -> None:
+        corners = [(100, 300), (400, 150), (430, 210), (130, 360)]
+        page.draw_polyline(corners, color=None, fill=(0.0, 0.5, 0.5), closePath=True)
+        page.draw_line((150, 330), (400, 205), color=(1, 1, 1))
+        page.draw_polyline([(140, 320), (390, 195), (391, 197), (141, 322)], color=None, fill=(1, 1, 1), closePath=True)
+        page.insert_text((200, 290), "tilted", color=(1, 1, 1), morph=(pymupdf.Point(200, 290), pymupdf.Matrix(26)))
+
+    assert list(read_pdf(make(draw)).words.hidden) == [False]
+
+
+def test_white_text_on_a_white_box_over_a_dark_one_is_not_painted(make: Make) -> None:
+    def draw(page: Any) -> None:
+        page.draw_rect((50, 50, 400, 200), color=None, fill=(0.1, 0.1, 0.3))
+        page.draw_rect((60, 80, 200, 120), color=None, fill=(1, 1, 1))
+        page.insert_text((72, 100), "gone", color=(1, 1, 1))
+
+    assert list(read_pdf(make(draw)).words.hidden) == [True]
+
+
+def test_glyphs_that_are_little_drawings_are_seen(tmp_path: Path) -> None:
+    square = b"1000 0 d0 0 0 750 750 re f"
+    content = b"BT /F1 12 Tf 72 700 Td (aaa) Tj ET"
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 4 0 R>>>>/Contents 6 0 R>>",
+        b"<</Type/Font/Subtype/Type3/FontBBox[0 0 750 750]/FontMatrix[.001 0 0 .001 0 0]/CharProcs<</a 5 0 R>>"
+        b"/Encoding<</Type/Encoding/Differences[97/a]>>/FirstChar 97/LastChar 97/Widths[1000]/Resources<<>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(square), square),
+        b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
+    ]
+    words = read_pdf(write_objects(tmp_path / "drawn.pdf", objects)).words
+    assert list(words.text) == ["aaa"] and not words.hidden.any()
+
+
 def test_white_text_with_a_black_outline_is_seen(make: Make) -> None:
     def draw(page: Any) -> None:
         page.insert_text((72, 100), "outline", fill=(1, 1, 1), color=(0, 0, 0), render_mode=2, border_width=0.05)

@@ -53,6 +53,15 @@ def read_pdf(
         ReadError: the file is missing, empty, no PDF, locked or damaged; the message names it and says what to do. A
             damaged page among others raises nothing: it has its error in ``pages``.
         MissingExtraError: PyMuPDF is not installed.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from structpos.datasets.sample_pdfs import write_samples
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = write_samples(folder)
+        ...     document = read_pdf(f"{folder}/two_columns.pdf")
+        >>> document.words.text_column.nunique()
+        2
     """
     return Document.join(read_parts(path, password=password, pages=pages, raw_text=raw_text, on_page=on_page))
 
