@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median
 
 from structpos.readers.order.judge import Sides, Verdict, judge, ruled
 from structpos.readers.order.margin import line_numbers
@@ -57,6 +58,8 @@ def arrange(cells: Sequence[Cell], page: Page, column: int = 0, depth: int = 0) 
     if chosen is None:
         return whole, 1
     river, verdict = chosen
+    if verdict.reason != "repeated labels":
+        shave(river, rows, page.tall, pitch)
     if verdict.kind == "entries":
         band = entries(river, rows, page, pitch)
         return _as_table(rows, river.first, river.last + 1, band, page, column, depth)
@@ -105,12 +108,13 @@ def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[tuple[Riv
     best: tuple[River, Verdict] | None = None
     ragged = False
     for river in sorted(found, key=_weight, reverse=True):
-        verdict = judge(Sides(river, rows, found, page, pitch))
+        sides = Sides(river, rows, found, page, pitch)
+        verdict = judge(sides)
         box = (river.x0, rows[river.first].y - page.tall, river.x1, rows[river.last].y)
         page.notes.append((box, verdict.kind, verdict.reason))
-        one_sided = 2 * (river.last - river.first + 1) - _weight(river)
-        ragged |= verdict.reason not in ("repeated labels", "labels") and (
-            verdict.cuts or (one_sided > 1 and river.last - river.first >= 2)
+        ragged |= verdict.cuts and verdict.reason != "repeated labels"
+        ragged |= (
+            verdict.reason == "nothing says columns" and sides.lines >= 2 and sides.gap >= 1.5 and sides.flush >= 0.8
         )
         if verdict.kind == "columns" or (verdict.cuts and best is None):
             best = river, verdict
@@ -127,6 +131,24 @@ def _strongest(rows: Sequence[Row], page: Page, pitch: float) -> tuple[tuple[Riv
 
 def _weight(river: River) -> int:
     return len(river.left) + len(river.right)
+
+
+def shave(river: River, rows: Sequence[Row], tall: float, pitch: float) -> None:
+    """Leave running heads and feet out of a river: a row or two at its end, set off by a blank.
+
+    They need a wider blank where they line up with the column below or above them, as its own heading would.
+    """
+    edge = median([cell.x0 for cell in river.right])
+    for rank in (1, 2):
+        for end in (1, -1):  # from the top, from the bottom
+            inside = list(range(river.first, river.last + 1))[::end]
+            if len(inside) < 5 + rank:
+                continue
+            blank = abs(rows[inside[rank]].y - rows[inside[rank - 1]].y)
+            outer = [cell for i in inside[:rank] for cell in rows[i].cells if cell.x0 >= river.middle]
+            flush = any(abs(cell.x0 - edge) <= 0.6 * tall for cell in outer)
+            if blank > (3.0 if flush else 1.6) * pitch:
+                river.first, river.last = min(inside[rank:]), max(inside[rank:])
 
 
 def bands(river: River, rows: Sequence[Row], pitch: float) -> list[int]:

@@ -126,7 +126,9 @@ def _checked(
 ) -> tuple[Ints, Floats]:
     n = len(text)
     numbers = _column("page", page, n, np.int64)
-    given = np.array(boxes, np.float64).reshape(-1, 4) if n else np.zeros((0, 4))
+    given = np.array(boxes, np.float64) if n else np.zeros((0, 4))
+    if given.ndim != 2 or given.shape[1] != 4:
+        raise PositionError(f"read_order got boxes of shape {given.shape}. Give (x0, y0, x1, y1) for each word.")
     if len(given) != n:
         raise PositionError(
             f"read_order got {len(given)} boxes for {n} words. Give one box (x0, y0, x1, y1) for each word."
