@@ -120,15 +120,13 @@ def test_an_editable_installation_has_the_rooms_too(tmp_path: Path) -> None:
     code = f"import hatchling.build as b; print(b.build_editable({str(tmp_path)!r}))"
     run(sys.executable, "-c", code, cwd=ROOT)
     (made,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(made) as file:
-        file.extractall(tmp_path / "site")
-    code = f"""
-import site, sys
-site.addsitedir({str(tmp_path / "site")!r})
+    paths = [line for name, data in content(made).items() if name.endswith(".pth") for line in data.decode().split()]
+    assert paths == [str(ROOT)]
+    code = """
 import structpos, structpos.datasets.sample_pdfs, structpos.pipelines
 from importlib.resources import files
 assert (files("structpos") / "configs").is_dir()
 print(structpos.__file__)
 """
-    output = run(sys.executable, "-c", code, cwd=tmp_path, env={"PYTHONPATH": ""})
+    output = run(sys.executable, "-c", code, cwd=tmp_path, env={"PYTHONPATH": paths[0]})
     assert Path(output.strip()) == ROOT / "structpos" / "__init__.py"
