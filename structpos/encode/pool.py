@@ -76,6 +76,11 @@ class Pool:
             worker.stop()
         self.workers.clear()
 
+    def start(self) -> None:
+        """Start all workers and wait until they are ready; without it each starts when there is work for it."""
+        while len(self.workers) < self.size or not all(worker.ready for worker in self.workers):
+            self._listen(self.size)
+
     def results(self, tasks: deque[Any]) -> Iterator[Outcome | None]:
         """Do the tasks, and yield how each ended, as they end.
 
@@ -87,17 +92,10 @@ class Pool:
         """
         while tasks or any(worker.busy for worker in self.workers):
             wanted = min(self.size, len(tasks) + sum(worker.busy for worker in self.workers))
-            while len(self.workers) < wanted:
-                self.workers.append(Worker(self.work))
-            for worker in list(self.workers):
-                if tasks and worker.ready and not worker.busy:
-                    self._give(worker, tasks)
-            by_connection = {worker.connection: worker for worker in self.workers}
-            heard = wait(list(by_connection), timeout=TICK)
-            for connection in heard:
-                outcome = self._hear(by_connection[connection])  # type: ignore[index]
-                if outcome is not None:
-                    yield outcome
+            self._give(tasks)
+            heard = self._listen(wanted)
+            self._give(tasks)  # before the caller deals with the outcomes, so that nobody waits for that
+            yield from heard
             for worker in list(self.workers):
                 outcome = self._look(worker)
                 if outcome is not None:
@@ -105,13 +103,23 @@ class Pool:
             if not heard:
                 yield None
 
-    def _give(self, worker: Worker, tasks: deque[Any]) -> None:
-        try:
-            worker.give(tasks[0])
-        except OSError:  # it died while it had nothing to do: no task's fault
-            self._drop(worker)
-        else:
-            tasks.popleft()
+    def _listen(self, wanted: int) -> list[Outcome]:
+        """Have as many workers as wanted, wait a moment for what they say, and return what has ended."""
+        while len(self.workers) < wanted:
+            self.workers.append(Worker(self.work))
+        speaking = wait([worker.connection for worker in self.workers], timeout=TICK)
+        heard = [self._hear(worker) for worker in list(self.workers) if worker.connection in speaking]
+        return [outcome for outcome in heard if outcome is not None]
+
+    def _give(self, tasks: deque[Any]) -> None:
+        for worker in list(self.workers):
+            if tasks and worker.ready and not worker.busy:
+                try:
+                    worker.give(tasks[0])
+                except OSError:  # it died while it had nothing to do: no task's fault
+                    self._drop(worker)
+                else:
+                    tasks.popleft()
 
     def _hear(self, worker: Worker) -> Outcome | None:
         try:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from structpos.encoders.base import PositionEncoder
 
 DTYPES = ("float32", "float16", "float64")
-MOST_WORKERS = 8  # by default: each holds some 400 MB
+MOST_WORKERS = 8  # by default: each holds some 600 MB, most of it torch
 TIME_LIMIT = 300.0  # [s]
 MEMORY_LIMIT = 2 * 2**30  # [bytes]
 
