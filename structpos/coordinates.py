@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from structpos.errors import PositionError
+
+if TYPE_CHECKING:
+    from structpos.positions import Positions
 
 Column = np.ndarray[Any, np.dtype[np.float64]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -73,6 +76,35 @@ def _nanoseconds(text: object) -> int:
     if instant.tzinfo is None:
         raise PositionError(f"'{text}' names no zone, so it is no instant. Write 2024-01-01T00:10Z or ...+01:00.")
     return (instant - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def check_positions(positions: Positions) -> None:
+    """Bring tensors into their one form, in place, and refuse what contradicts itpositions."""
+    if not positions.coordinates:
+        raise PositionError("Positions need at least one axis, got none, e.g. Positions({'order': [[0, 1, 2]]}).")
+    positions.coordinates = {name: as_coordinate(name, value) for name, value in positions.coordinates.items()}
+    first, shape = next((name, tensor.shape) for name, tensor in positions.coordinates.items())
+    positions.present = {name: as_flags(f"present['{name}']", value) for name, value in positions.present.items()}
+    if positions.mask is not None:
+        positions.mask = as_flags("mask", positions.mask)
+    if positions.segments is not None:
+        positions.segments = as_rows("segments", torch.as_tensor(positions.segments)).long()
+    others = {**positions.coordinates, **positions.present, "mask": positions.mask, "segments": positions.segments}
+    for name, tensor in others.items():
+        if tensor is not None and tensor.shape != shape:
+            raise PositionError(
+                f"Axes need one shape (batch, seq): '{first}' has {tuple(shape)}, '{name}' {tuple(tensor.shape)}."
+            )
+    for name in (*positions.present, *positions.even):
+        if name not in positions.coordinates:
+            raise PositionError(
+                f"'{name}' is no axis of these positions; they have {', '.join(positions.coordinates)}."
+            )
+    if positions.segments is not None:
+        documents_stand_together(positions.segments, positions.mask)
+    for name, tensor in positions.coordinates.items():
+        flags = [flag for flag in (positions.present.get(name), positions.mask) if flag is not None]
+        positions.coordinates[name] = finite(name, tensor, flags)
 
 
 def as_instants(instants: Any) -> tuple[Tensor, float | None]:

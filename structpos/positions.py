@@ -12,12 +12,10 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from structpos import batching
 from structpos.coordinates import (
-    as_coordinate,
     as_flags,
     as_instants,
     as_rows,
-    documents_stand_together,
-    finite,
+    check_positions,
     layout_axes,
     numbers_in_runs,
     unbroken,
@@ -69,38 +67,10 @@ class Positions:
         even: Mapping[str, float] | None = None,
         _checked: bool = False,
     ) -> None:
-        self.coordinates = dict(coordinates)
-        self.present = dict(present or {})
-        self.mask = mask
-        self.segments = segments
-        self.even = dict(even or {})
+        self.coordinates, self.present, self.even = dict(coordinates), dict(present or {}), dict(even or {})
+        self.mask, self.segments = mask, segments
         if not _checked:
-            self._check()
-
-    def _check(self) -> None:
-        if not self.coordinates:
-            raise PositionError("Positions need at least one axis, got none, e.g. Positions({'order': [[0, 1, 2]]}).")
-        self.coordinates = {name: as_coordinate(name, value) for name, value in self.coordinates.items()}
-        first, shape = next((name, tensor.shape) for name, tensor in self.coordinates.items())
-        self.present = {name: as_flags(f"present['{name}']", value) for name, value in self.present.items()}
-        if self.mask is not None:
-            self.mask = as_flags("mask", self.mask)
-        if self.segments is not None:
-            self.segments = as_rows("segments", torch.as_tensor(self.segments)).long()
-        others = {**self.coordinates, **self.present, "mask": self.mask, "segments": self.segments}
-        for name, tensor in others.items():
-            if tensor is not None and tensor.shape != shape:
-                raise PositionError(
-                    f"Axes need one shape (batch, seq): '{first}' has {tuple(shape)}, '{name}' {tuple(tensor.shape)}."
-                )
-        for name in (*self.present, *self.even):
-            if name not in self.coordinates:
-                raise PositionError(f"'{name}' is no axis of these positions; they have {', '.join(self.coordinates)}.")
-        if self.segments is not None:
-            documents_stand_together(self.segments, self.mask)
-        for name, tensor in self.coordinates.items():
-            flags = [flag for flag in (self.present.get(name), self.mask) if flag is not None]
-            self.coordinates[name] = finite(name, tensor, flags)
+            check_positions(self)
 
     # Ways to make them.
 
