@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from structpos.readers.characters import REPLACEMENT, has_arabic, mend_lam_alef, normalise_all, ordinary, unreadable
 from structpos.readers.pdf_forms import Field, fields
-from structpos.readers.pdf_hidden import SCANNED, hidden_words, looks_hidden, picture_share, style_of
+from structpos.readers.pdf_hidden import SCANNED, hidden_words, looks_hidden, style_of
+from structpos.readers.pdf_painted import picture_share
 
 KEEP_LIGATURES = 1  # the one text flag set: no picture is decoded, unknown characters stay unknown, nothing is cut off
 MUCH_UNREADABLE = 0.03  # share of a page's characters from which it is called suspicious

@@ -19,18 +19,19 @@ def drawn_rules(document: Any, raw: RawPage) -> NDArray[np.float64]:
         drawings = document.load_page(raw.number).get_cdrawings()
     except Exception:
         return np.zeros((0, 4))
-    found: list[tuple[float, float, float, float]] = []
-    for drawing in drawings:
-        stroked = "s" in (drawing.get("type") or "")
-        for item in drawing["items"]:
-            if item[0] == "l":
-                (ax, ay), (bx, by) = item[1], item[2]
-                if abs(ax - bx) <= 1.0 or abs(ay - by) <= 1.0:
-                    found.append((min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)))
-            elif item[0] == "re":
-                x0, y0, x1, y1 = item[1]
-                if x1 - x0 <= THIN or y1 - y0 <= THIN:
-                    found.append((x0, y0, x1, y1))
-                elif stroked:
-                    found += [(x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)]
-    return to_display(np.array(found, np.float64).reshape(-1, 4), raw.rotation, raw.width, raw.height)
+    lines = [(*item[1], *item[2]) for drawing in drawings for item in drawing["items"] if item[0] == "l"]
+    boxes = [
+        (*item[1], "s" in (drawing.get("type") or ""))
+        for drawing in drawings
+        for item in drawing["items"]
+        if item[0] == "re"
+    ]
+    ax, ay, bx, by = np.array(lines, np.float64).reshape(-1, 4).T
+    straight = (np.abs(ax - bx) <= 1.0) | (np.abs(ay - by) <= 1.0)
+    drawn = np.stack([np.minimum(ax, bx), np.minimum(ay, by), np.maximum(ax, bx), np.maximum(ay, by)], axis=1)[straight]
+    x0, y0, x1, y1, stroked = np.array(boxes, np.float64).reshape(-1, 5).T
+    thin = (x1 - x0 <= THIN) | (y1 - y0 <= THIN)
+    framed = (stroked > 0) & ~thin
+    sides = ((x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1))
+    found = [drawn, np.stack([x0, y0, x1, y1], axis=1)[thin], *(np.stack(side, axis=1)[framed] for side in sides)]
+    return to_display(np.concatenate(found), raw.rotation, raw.width, raw.height)
