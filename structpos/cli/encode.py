@@ -9,7 +9,6 @@ from typing import Any
 
 from structpos.cli import UsageError
 from structpos.cli.parse import Option, parse
-from structpos.encode.memory import amount
 
 ABOUT = """\
 Write a table of words for each document, and a vector for each word: its position on the page, not its meaning.
@@ -31,7 +30,9 @@ def seconds(text: str) -> float | None:
 
 def memory(text: str) -> int | None:
     """A memory limit; 0 is none."""
-    return None if text.strip() in ("0", "0GB") else amount(text)
+    from structpos.encode.memory import amount
+
+    return None if text.strip() == "0" else amount(text)
 
 
 OPTIONS = (
@@ -94,7 +95,9 @@ def _encode(values: dict[str, Any]) -> int:
     values["dtype"] = values["dtype"] or "float32"
     trust = [name for name in (values["trust"] or "").split(",") if name]
     if values["encoder"] is not None:
-        trust += values["encoder"].pop("trust")  # what was typed here is the user's own
+        from structpos.encode.vectors import modules_in
+
+        trust += modules_in(values["encoder"])  # what was typed here is the user's own
     values["trust"] = trust
     summary = encode(values.pop("inputs"), progress=True, **values)
     print(summary, file=sys.stderr)

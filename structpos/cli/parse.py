@@ -120,9 +120,9 @@ def _split(options: Sequence[Option], given: Sequence[str]) -> tuple[list[str], 
     encoder: list[str] = []
     words = iter(given)
     for word in words:
-        if word == "--":
+        if word == "--":  # whatever follows is no option, even if it looks like one
             placed += words
-        elif not word.startswith("--"):
+        elif not word.startswith("-"):
             placed.append(word)
         else:
             name = word.split("=", 1)[0]
@@ -171,8 +171,7 @@ def _encoder(given: list[str]) -> dict[str, Any]:
         if _names_an_encoder(key) and "." not in value and not value.startswith(("{", "[")):
             value = class_path(find(value))
         words.append(f"{key}={value}")
-    typed = {value.rpartition(".")[0] for key, value in pairs if _names_an_encoder(key) and "." in value}
-    if typed and str(Path.cwd()) not in sys.path:
+    if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # a class of one's own, beside the files one works on
     if ("--encoder", "layout") in pairs and not any(key == "--encoder.width" for key, _ in pairs):
         words.append("--encoder.width=128")
@@ -182,7 +181,7 @@ def _encoder(given: list[str]) -> dict[str, Any]:
         settings: dict[str, Any] = parser.parse_args(words).as_dict()["encoder"]
     except Exception as error:
         raise UsageError(f"--encoder: {_with_arguments(str(error))}") from None
-    return {**settings, "trust": sorted(typed)}
+    return settings
 
 
 def _with_arguments(message: str) -> str:

@@ -101,7 +101,7 @@ def encode(
         if encoder is not None or checkpoint is not None or seed is not None:
             raise PositionError("table_only writes no vectors: leave out encoder, checkpoint and seed.")
     else:
-        from structpos.encode.vectors import choose_encoder, modules_of
+        from structpos.encode.vectors import choose_encoder, modules_in
 
         chosen = choose_encoder(encoder, checkpoint=checkpoint, seed=seed, trust=trust)
     state = output / STATE
@@ -114,7 +114,7 @@ def encode(
         settings: dict[str, Any] = {"schema": SCHEMA, "format": format, "encoder": None}
         work = EncodeDocument(state=str(place), format=format, dtype=dtype, trust=tuple(trust), password=password)
         if chosen is not None:
-            work = replace(work, encoder=str(place / "encoder"), trust=(*trust, *modules_of(chosen)))
+            work = replace(work, encoder=str(place / "encoder"), trust=(*trust, *modules_in(chosen.settings())))
             settings |= {"dtype": dtype, "encoder": chosen.settings(), "weights": _save(chosen, place / "encoder")}
         print_of, limits = fingerprint(settings), f"{time_limit} s, {memory_limit} bytes"
         run = _Run(ledger, Summary(output=output, settings=settings, inputs=len(sources)), sources, print_of, limits)

@@ -68,23 +68,30 @@ def choose_encoder(
         raise PositionError(f"--seed draws learned parameters; {type(made).__name__} has none to draw. Leave it out.")
     signal_name(made)
     signal_of(made, Positions.layout(PROBE))
+    if any(type(part).__module__ == "__main__" for part in made.modules()):
+        raise PositionError(
+            f"{type(made).__name__} is defined in the script itself, where worker processes cannot find it. "
+            "Put it into a module of its own and import it."
+        )
     return made.eval()
 
 
-def modules_of(encoder: PositionEncoder) -> list[str]:
-    """The modules whose classes an encoder is made of; they run here already, so workers may import them.
+def modules_in(settings: Any) -> list[str]:
+    """The modules that settings of an encoder name, of classes and of functions, beside structpos itself.
 
-    Raises:
-        PositionError: one is the script itself, which workers do not import.
+    Example:
+        >>> modules_in({"class_path": "mine.Waves", "init_args": {"part": {"class_path": "structpos.Layout"}}})
+        ['mine']
     """
-    parts = [part for part in encoder.modules() if isinstance(part, PositionEncoder)]
-    for part in parts:
-        if type(part).__module__ == "__main__":
-            raise PositionError(
-                f"{type(part).__name__} is defined in the script itself, where worker processes cannot find it. "
-                "Put it into a module of its own and import it."
-            )
-    return sorted({type(part).__module__ for part in parts})
+    if isinstance(settings, Mapping):
+        settings = list(settings.values())
+    if isinstance(settings, (list, tuple)):
+        return sorted({name for value in settings for name in modules_in(value)})
+    if callable(settings):
+        return [settings.__module__]
+    if isinstance(settings, str) and "." in settings and all(part.isidentifier() for part in settings.split(".")):
+        return [settings.rpartition(".")[0]] if not settings.startswith("structpos.") else []
+    return []
 
 
 def signal_name(encoder: PositionEncoder) -> str:
