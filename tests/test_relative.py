@@ -46,6 +46,11 @@ def test_s35_parts_of_a_unit_are_cut() -> None:
     assert bucket(differences).tolist() == [1, 0, 0, 17, 23, 24]
 
 
+def test_a_difference_that_should_be_whole_is_whole() -> None:
+    difference = torch.tensor([9.37 - 2.37, 2.37 - 9.37], dtype=torch.float64)
+    assert float(difference[0]) < 7 and bucket(difference).tolist() == [23, 7]
+
+
 SETTINGS = [(32, 128), (64, 256), (48, 81), (20, 160), (8, 64), (8, 72), (8, 9), (8, 16), (16, 2048), (128, 2048)]
 
 
@@ -99,7 +104,7 @@ def test_s37_beyond_the_limit_distances_are_clipped() -> None:
     assert torch.equal(far[0, :, 1, 0], encoder.table[3])
 
 
-@pytest.mark.parametrize("shift", [1e3, 1e6, 0.5])
+@pytest.mark.parametrize("shift", [1e3, 1e6, 0.5, 0.37, 450_000.1])
 def test_moving_every_position_changes_nothing(shift: float) -> None:
     encoder, places = T5Bias(2), torch.tensor([[0.0, 1, 2, 9, 300]], dtype=torch.float64)
     assert torch.equal(

@@ -26,7 +26,7 @@ def blocked(
 ) -> Float[Tensor, "batch heads queries value_width"]:
     """Attention a chunk of ``rows`` queries at a time; in training a chunk is computed again for its gradient."""
     chunks = []
-    for start in range(0, q.shape[-2], rows):
+    for start in range(0, max(q.shape[-2], 1), rows):  # once where there is no query either
         part = slice(start, min(start + rows, q.shape[-2]))
         columns = EVERYTHING
         if mask.causal:  # later keys are not looked at, nor computed

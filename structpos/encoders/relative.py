@@ -110,11 +110,12 @@ def bucket(
     """The number of the bucket of a difference key - query.
 
     Where the ratio hits an edge exactly, a logarithm in floating point may fall on the wrong side; the small push
-    before rounding down is far below the next distance and far above the rounding.
+    before rounding down is far below the next distance and far above the rounding. Differences of real coordinates
+    that should be whole are pushed likewise: 9.37 - 2.37 is less than 7.
     """
     size = difference.abs()
     if difference.is_floating_point():
-        size = size.floor()
+        size = (size + 1e-6).floor()
     if bidirectional:
         buckets //= 2
         start = ((difference > 0) & (size > 0)).long() * buckets

@@ -115,7 +115,7 @@ class AddPositions(nn.Module):
         dropout: Share of the sum that is dropped in training.
 
     Shapes:
-        tokens: batch seq width.
+        tokens: batch seq width; positions of a single row serve the whole batch.
         return: batch seq width, in the dtype of ``tokens``.
 
     Example:
@@ -139,10 +139,10 @@ class AddPositions(nn.Module):
         """The sum. The first call measures amplitudes that are to match; a compiled model needs that done before."""
         for module in self.encoder.modules():
             if isinstance(module, Scale) and not module.matched and not torch.compiler.is_compiling():
-                module.match(tokens[positions.real()], positions)
+                module.match(tokens[positions.real().expand(tokens.shape[:2])], positions)
         vector = as_signals(self.encoder(positions)).vector
         if vector is not None:
-            if vector.shape != tokens.shape:
+            if vector.shape[1:] != tokens.shape[1:] or vector.shape[0] not in (1, tokens.shape[0]):
                 raise PositionError(
                     f"Positions of {tuple(vector.shape)} cannot be added to tokens of {tuple(tokens.shape)}."
                 )
