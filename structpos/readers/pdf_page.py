@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from structpos.readers.pdf_painted import picture_share
 
 KEEP_LIGATURES = 1  # the one text flag set: no picture is decoded, unknown characters stay unknown, nothing is cut off
 MUCH_UNREADABLE = 0.03  # share of a page's characters from which it is called suspicious
+
+_FONT_AND_STYLE = itemgetter("font", "alpha", "color", "char_flags")
 
 Word = tuple[float, float, float, float, str, int, int, int]
 
@@ -103,7 +106,10 @@ def harvest(document: Any, number: int, library: Any, fonts: FontCheck, *, forms
     if not words:
         return raw
     lines = [line for block in blocks for line in block["lines"]]
-    styled = {(span["font"], *style_of(span)) for line in lines for span in line["spans"]}
+    try:
+        styled = {_FONT_AND_STYLE(span) for line in lines for span in line["spans"]}
+    except KeyError:  # MuPDF before 1.25
+        styled = {(span["font"], *style_of(span)) for line in lines for span in line["spans"]}
     if any(line["dir"] != (1.0, 0.0) or line["wmode"] for line in lines):
         _directions(raw, words, blocks)
     if looks_hidden(style[1:] for style in styled):

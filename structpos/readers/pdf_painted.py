@@ -33,24 +33,34 @@ def dark_behind(page: Any, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
         page: The open page.
         boxes: ``(n, 4)`` boxes of words in points of the unturned page.
     """
-    dark, pale = np.full(len(boxes), -1), np.full(len(boxes), -1)  # number of the last thing painted there
-    left, top, right, bottom = boxes.T
+    darks, pales = [], []
     for drawing in page.get_cdrawings():
         if "f" not in (drawing.get("type") or "") or (drawing.get("fill_opacity") or 0.0) * 255 <= FAINT:
             continue
-        x0, y0, x1, y1 = drawing["rect"]
         colour = drawing.get("fill")
         if colour is None or min(colour) * 255 < WHITE:
-            dark[_covered(boxes, drawing["rect"])] = drawing["seqno"]
+            darks.append((drawing["seqno"], *drawing["rect"]))
         elif all(item[0] == "re" for item in drawing["items"]):
-            held = (left >= x0 - SLACK) & (top >= y0 - SLACK) & (right <= x1 + SLACK) & (bottom <= y1 + SLACK)
-            pale[held] = drawing["seqno"]
+            pales.append((drawing["seqno"], *drawing["rect"]))
+    middles = np.tile((boxes[:, :2] + boxes[:, 2:]) / 2, 2)
+    dark, pale = _last_around(middles, darks), _last_around(boxes + np.array([SLACK, SLACK, -SLACK, -SLACK]), pales)
     if (dark <= pale).any():
-        for number, (kind, rect) in enumerate(page.get_bboxlog()):
-            if "image" in kind or "imgmask" in kind or "shade" in kind:
-                covered = _covered(boxes, rect)
-                dark[covered] = np.maximum(dark[covered], number)
+        pictures = [
+            (number, *rect)
+            for number, (kind, rect) in enumerate(page.get_bboxlog())
+            if "image" in kind or "imgmask" in kind or "shade" in kind
+        ]
+        dark = np.maximum(dark, _last_around(middles, pictures))
     return dark > pale
+
+
+def _last_around(boxes: NDArray[np.float64], shapes: list[tuple[float, ...]]) -> NDArray[np.float64]:
+    """For each box the number of the last shape (number, x0, y0, x1, y1) that holds it; -1 where none does."""
+    number, x0, y0, x1, y1 = np.array(shapes, np.float64).reshape(-1, 5).T
+    left, top, right, bottom = boxes.T[:, :, None]
+    held = (left >= x0) & (top >= y0) & (right <= x1) & (bottom <= y1)  # (box, shape)
+    last: NDArray[np.float64] = np.where(held, number, -1.0).max(axis=1, initial=-1.0)
+    return last
 
 
 def dark_outline(page: Any, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
