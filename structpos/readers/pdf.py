@@ -17,7 +17,7 @@ from typing import Any
 from structpos.errors import ReadError
 from structpos.readers.document import Document
 from structpos.readers.pdf_assemble import assemble
-from structpos.readers.pdf_open import first_line, messages, mupdf, open_pdf, quiet
+from structpos.readers.pdf_open import first_line, mentions, messages, mupdf, open_pdf, quiet
 from structpos.readers.pdf_page import FontCheck, RawPage, harvest
 from structpos.readers.pdf_rules import drawn_rules
 
@@ -127,6 +127,7 @@ class _Source:
         self.count: int = self.document.page_count
         self.forms = bool(self.document.is_form_pdf)
         self.xfa = _has_xfa(self.document)
+        self.units = mentions(path, b"UserUnit", b"ObjStm")  # the second may hide the first
         self.fonts = FontCheck(self.document)
 
     def part(
@@ -149,7 +150,7 @@ class _Source:
     def page(self, number: int) -> RawPage:
         """One page, or why it could not be read."""
         try:
-            return harvest(self.document, number, self.library, self.fonts, forms=self.forms)
+            return harvest(self.document, number, self.library, self.fonts, forms=self.forms, units=self.units)
         except Exception as error:
             return RawPage(number, error=first_line(error))
 

@@ -6,6 +6,7 @@ parallel.
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
 from collections.abc import Iterator
@@ -113,6 +114,12 @@ def _refused(path: Path, error: Exception) -> ReadError:
     return ReadError(
         path, "damaged", f"the file is too damaged to open ({first_line(error)}). Fetch or export it again."
     )
+
+
+def mentions(path: Path, *words: bytes) -> bool:
+    """Whether a file that is not empty holds one of the words as they are."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(word) >= 0 for word in words)
 
 
 def first_line(error: Exception) -> str:

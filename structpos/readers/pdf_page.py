@@ -85,7 +85,7 @@ class FontCheck:
         return names & self.bad
 
 
-def harvest(document: Any, number: int, library: Any, fonts: FontCheck, *, forms: bool) -> RawPage:
+def harvest(document: Any, number: int, library: Any, fonts: FontCheck, *, forms: bool, units: bool) -> RawPage:
     """Read one page; what only few pages have is looked at only there.
 
     Args:
@@ -94,10 +94,13 @@ def harvest(document: Any, number: int, library: Any, fonts: FontCheck, *, forms
         library: PyMuPDF.
         fonts: What is known of the document's fonts.
         forms: Whether the document has form fields.
+        units: Whether a page may have a user unit.
     """
     page = document.load_page(number)
     rect = page.rect
-    raw = RawPage(number, float(rect.width), float(rect.height), page.rotation, _user_unit(document, page))
+    raw = RawPage(number, float(rect.width), float(rect.height), page.rotation)
+    if units:
+        raw.user_unit = _user_unit(document, page)
     text_page = page.get_textpage(clip=library.INFINITE_RECT(), flags=KEEP_LIGATURES)
     words: list[Word] = text_page.extractWORDS()
     blocks: list[dict[str, Any]] = text_page.extractDICT()["blocks"]
