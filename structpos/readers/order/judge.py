@@ -241,7 +241,7 @@ def wide_gap(s: Sides) -> Verdict | None:
 def drawn_apart(s: Sides) -> Verdict | None:
     """A vertical rule in this river, and not in most of those beside it."""
     rules = s.page.rules
-    if rules is None or s.lines < 2:
+    if rules is None or s.lines < 3 or not s.fits:
         return None
     lines = rules()
     if not len(lines) or ruled(s.river, s.rows, lines, s.tall)[0] < 0.6:
