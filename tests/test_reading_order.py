@@ -286,8 +286,8 @@ def test_cells_of_several_lines_are_read_cell_by_cell_between_drawn_rules() -> N
 
 def test_rows_between_two_rules_are_records_and_not_lines_of_one_cell() -> None:
     """A table with a rule above, below its head and below: its body is one band of many rows."""
-    names = ["Ann Smith", "Bo Jones", "Cy Brown", "Di White", "Ed Black"]
-    body = [[(72, 120 + 14 * i, name), (200, 120 + 14 * i, f"Town {name[:2]}")] for i, name in enumerate(names)]
+    names = [f"{name} Smithson" for name in ("Annabel", "Bernard", "Charles", "Deborah", "Edwina")]
+    body = [[(72, 120 + 14 * i, name), (200, 120 + 14 * i, f"Town-{name[:2]}")] for i, name in enumerate(names)]
     pieces = [(72, 100, "Signatory"), (200, 100, "Domicile"), *chain(*body)]
     rules = np.array([[70.0, y, 300.0, y] for y in (86, 106, 182)])
     assert told(pieces, rules=lambda page: rules) == plain(pieces)
