@@ -400,6 +400,52 @@ def test_pages_read_before_a_document_was_stopped_are_kept(tmp_path: Path, monke
 
 
 @pytest.mark.usefixtures("here")
+def test_a_lost_page_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The other pages are there, and the document is named as partial."""
+    import structpos.readers.pdf as reader
+
+    harvest = reader.harvest
+
+    def lossy(document: Any, number: int, *more: Any, **options: Any) -> Any:
+        if number == 1:
+            raise RuntimeError("cannot load page")
+        return harvest(document, number, *more, **options)
+
+    monkeypatch.setattr(reader, "harvest", lossy)
+    long_pdf(tmp_path / "a.pdf", pages=3)
+    done = tables(tmp_path / "a.pdf", tmp_path / "out")
+    assert done.exit_code == 3 and done.entries[0].status == "partial"
+    assert errors(tmp_path / "out")[0]["reason"] == "1 of 3 pages could not be read (page 1: cannot load page)."
+    columns, _, _ = read_encoded(tmp_path / "out" / "a.pdf.parquet")
+    assert sorted(set(columns["page"].tolist())) == [0, 2]
+    assert tables(tmp_path / "a.pdf", tmp_path / "out").current == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_the_output_of_a_document_that_no_longer_can_be_read_is_kept_and_told(folder: Path, tmp_path: Path):
+    tables(folder, tmp_path / "out")
+    (folder / "one" / "contract.pdf").write_bytes(b"")
+    assert tables(folder, tmp_path / "out").exit_code == 3
+    row = errors(tmp_path / "out")[0]
+    assert row["output"] == "one/contract.pdf.parquet" and "earlier content was kept" in row["reason"]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_error_of_the_program_is_one_documents_error_and_its_traceback_is_kept(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def results(self: Here, tasks: deque[Any]) -> Iterator[Outcome]:
+        while tasks:
+            yield Outcome(task=tasks.popleft(), stopped="unexpected", reason="KeyError: 'x'", trace="Traceback: line 1")
+
+    monkeypatch.setattr(Here, "results", results)
+    assert tables(folder, tmp_path / "out").exit_code == 3
+    assert [row["kind"] for row in errors(tmp_path / "out")] == ["unexpected"] * 2
+    assert "Traceback: line 1" in (tmp_path / "out" / ".structpos" / "log.txt").read_text()
+    assert "log.txt" in errors(tmp_path / "out")[0]["reason"]
+
+
+@pytest.mark.usefixtures("here")
 def test_a_file_that_changes_while_it_is_read_is_no_document_yet(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -153,11 +153,12 @@ class EncodeDocument:
         except OSError as error:
             temporary.unlink(missing_ok=True)
             return replace(entry, kind="not-written", reason=f"the output could not be written ({_said(error)})")
+        kind, reason = (task.stopped, task.reason) if task.stopped else _lost_pages(document)
         return replace(
             entry,
-            status="partial" if task.stopped else "written",
-            kind=task.stopped,
-            reason=task.reason,
+            status="partial" if kind else "written",
+            kind=kind,
+            reason=reason,
             output_size=temporary.stat().st_size,
             pages=len(document.page_columns["page"]),
             words=len(document),
@@ -167,6 +168,16 @@ class EncodeDocument:
 
 
 _ENCODER: dict[str, Any] = {}  # the encoder of this process, by the folder it came from
+
+
+def _lost_pages(document: Document) -> tuple[str, str]:
+    """Kind and reason where single pages could not be read; the others were."""
+    errors = document.page_columns["error"]
+    lost = [(page, error) for page, error in zip(document.page_columns["page"], errors, strict=True) if error]
+    if not lost:
+        return "", ""
+    page, error = lost[0]
+    return "pages", f"{len(lost)} of {len(errors)} pages could not be read (page {page}: {error})."
 
 
 def _said(error: OSError) -> str:

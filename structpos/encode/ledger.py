@@ -22,8 +22,8 @@ class Entry:
     Args:
         source: The file, absolute.
         output: Its output below the output folder; empty where there is none.
-        status: ``written``, ``partial`` (the pages read before it was stopped) or ``failed``.
-        kind: One word for what went wrong, empty for ``written``.
+        status: ``written``, ``partial`` (some of its pages) or ``failed``.
+        kind: One word for what went wrong, empty for ``written``; ``pages`` where single pages could not be read.
         reason: The same in a sentence.
         size: Bytes of the file when it was read.
         modified: Its time of change [ns] when it was read.

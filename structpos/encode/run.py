@@ -192,7 +192,8 @@ class _Run:
             entry = Entry(source=task.source, output=task.output, status="failed", kind=kind, reason=reason)
             entry = _with_facts(entry)
             if outcome.trace:
-                _log(self.summary.output, task.source, outcome.trace)
+                log = _log(self.summary.output, task.source, outcome.trace)
+                entry = replace(entry, reason=f"{reason} Details are in {log}.")
         if task.stopped or outcome.stopped:
             task.kept(place).unlink(missing_ok=True)
         return replace(entry, settings=self.settings, limits=self.limits)
@@ -261,9 +262,11 @@ def _processors() -> int:
     return min(usable, MOST_WORKERS)
 
 
-def _log(output: Path, source: str, trace: str) -> None:
-    with (output / STATE / "log.txt").open("a", encoding="utf-8", errors="backslashreplace") as file:
+def _log(output: Path, source: str, trace: str) -> Path:
+    log = output / STATE / "log.txt"
+    with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {source}\n{trace}\n")
+    return log
 
 
 _: type[Work] = EncodeDocument  # the pool's contract, checked by mypy

@@ -89,7 +89,8 @@ class Summary:
             rows.writerow(["input", "status", "kind", "reason", "pages", "output"])
             for entry in self.errors:
                 output = entry.output if (self.output / entry.output).is_file() else ""
-                rows.writerow([entry.source, entry.status, entry.kind, entry.reason, entry.pages, output])
+                kept = " The output of its earlier content was kept." * bool(entry.status == "failed" and output)
+                rows.writerow([entry.source, entry.status, entry.kind, entry.reason + kept, entry.pages, output])
         documents = [
             {
                 "input": entry.source,
