@@ -2,64 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from structpos.readers.document import Document
 from structpos.readers.pdf import read_pdf
 from structpos.readers.tidy import thousandths, tidy_boxes
 
+sys.path.insert(0, str(Path(__file__).parent))
+from pdf_drawing import SIDES, Make, box, make, size, texts, write_objects
+
 pymupdf = pytest.importorskip("pymupdf")
 
-Make = Callable[..., Path]
-SIDES = ["x0", "y0", "x1", "y1"]
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    """Write a PDF of one page or more; ``draw`` gets each page before it is turned and cropped."""
-
-    def write(
-        draw: Callable[[Any], None],
-        *,
-        size: tuple[float, float] = (612, 792),
-        rotation: int = 0,
-        crop: tuple[float, float, float, float] | None = None,
-        pages: int = 1,
-        name: str = "page.pdf",
-    ) -> Path:
-        document = pymupdf.open()
-        for _ in range(pages):
-            page = document.new_page(width=size[0], height=size[1])
-            draw(page)
-            if crop:
-                page.set_cropbox(crop)
-            page.set_rotation(rotation)
-        document.save(tmp_path / name)
-        document.close()
-        return tmp_path / name
-
-    return write
-
-
-def texts(document: Document) -> list[str]:
-    return list(document.words.text)
-
-
-def box(document: Document, word: str) -> list[float]:
-    """Box of a word in points of the displayed page."""
-    table = document.words
-    row = table[table.text == word].iloc[0]
-    page = document.pages.iloc[row.page]
-    return [row.x0 * page.width, row.y0 * page.height, row.x1 * page.width, row.y1 * page.height]
-
-
-def size(document: Document) -> tuple[float, float]:
-    return document.pages.width[0], document.pages.height[0]
+__all__ = ["make"]
 
 
 @pytest.mark.parametrize(
@@ -245,107 +203,6 @@ def test_p13_a_word_drawn_twice_comes_once_with_the_union_of_its_boxes(make: Mak
     assert document.pages.copies[0] == 1 and document.report["copies"] == 1
 
 
-def test_p14_invisible_text_is_kept_flagged_and_left_out_of_positions(make: Make) -> None:
-    def draw(page: Any) -> None:
-        page.insert_text((72, 100), "Total 100")
-        page.insert_text((72, 120), "hidden order", render_mode=3)
-
-    document = read_pdf(make(draw))
-    words = document.words
-    assert list(words.text[words.hidden]) == ["hidden", "order"]
-    assert list(words.text[~words.hidden]) == ["Total", "100"]
-    assert document.report["hidden_words"] == 2 and document.report["hidden_text"] == {0: "hidden order"}
-    assert document.positions()["order"].shape == (1, 2)
-    assert document.positions(hidden=True)["order"].shape == (1, 4)
-
-
-def test_p15_white_on_white_is_not_painted_and_white_on_dark_is(make: Make) -> None:
-    def draw(page: Any) -> None:
-        page.draw_rect((290, 85, 400, 110), color=None, fill=(0.1, 0.1, 0.3))
-        page.insert_text((72, 100), "gone", color=(1, 1, 1))
-        page.insert_text((300, 100), "shown", color=(1, 1, 1))
-        page.insert_text((72, 150), "black")
-
-    words = read_pdf(make(draw)).words.set_index("text")
-    assert words.hidden.to_dict() == {"gone": True, "shown": False, "black": False}
-
-
-def test_white_text_on_a_tilted_dark_box_is_seen_whatever_white_crosses_it(make: Make) -> None:
-    def draw(page: Any) -> None:
-        corners = [(100, 300), (400, 150), (430, 210), (130, 360)]
-        page.draw_polyline(corners, color=None, fill=(0.0, 0.5, 0.5), closePath=True)
-        page.draw_line((150, 330), (400, 205), color=(1, 1, 1))
-        page.draw_polyline([(140, 320), (390, 195), (391, 197), (141, 322)], color=None, fill=(1, 1, 1), closePath=True)
-        page.insert_text((200, 290), "tilted", color=(1, 1, 1), morph=(pymupdf.Point(200, 290), pymupdf.Matrix(26)))
-
-    assert list(read_pdf(make(draw)).words.hidden) == [False]
-
-
-def test_white_text_on_a_white_box_over_a_dark_one_is_not_painted(make: Make) -> None:
-    def draw(page: Any) -> None:
-        page.draw_rect((50, 50, 400, 200), color=None, fill=(0.1, 0.1, 0.3))
-        page.draw_rect((60, 80, 200, 120), color=None, fill=(1, 1, 1))
-        page.insert_text((72, 100), "gone", color=(1, 1, 1))
-
-    assert list(read_pdf(make(draw)).words.hidden) == [True]
-
-
-def test_glyphs_that_are_little_drawings_are_seen(tmp_path: Path) -> None:
-    square = b"1000 0 d0 0 0 750 750 re f"
-    content = b"BT /F1 12 Tf 72 700 Td (aaa) Tj ET"
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 4 0 R>>>>/Contents 6 0 R>>",
-        b"<</Type/Font/Subtype/Type3/FontBBox[0 0 750 750]/FontMatrix[.001 0 0 .001 0 0]/CharProcs<</a 5 0 R>>"
-        b"/Encoding<</Type/Encoding/Differences[97/a]>>/FirstChar 97/LastChar 97/Widths[1000]/Resources<<>>>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(square), square),
-        b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
-    ]
-    words = read_pdf(write_objects(tmp_path / "drawn.pdf", objects)).words
-    assert list(words.text) == ["aaa"] and not words.hidden.any()
-
-
-def test_white_text_with_a_black_outline_is_seen(make: Make) -> None:
-    def draw(page: Any) -> None:
-        page.insert_text((72, 100), "outline", fill=(1, 1, 1), color=(0, 0, 0), render_mode=2, border_width=0.05)
-
-    assert not read_pdf(make(draw)).words.hidden.any()
-
-
-def test_text_that_also_serves_as_a_clip_comes_once_and_seen(make: Make) -> None:
-    document = read_pdf(make(lambda page: page.insert_text((72, 100), "clip", render_mode=4)))
-    assert texts(document) == ["clip"] and not document.words.hidden.any()
-
-
-def picture(page: Any, rect: tuple[float, float, float, float]) -> None:
-    page.insert_image(rect, pixmap=pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, 8, 8), False))
-
-
-def test_p16_the_invisible_layer_of_a_scan_is_its_text(make: Make) -> None:
-    def scan(page: Any) -> None:
-        picture(page, (0, 0, 612, 792))
-        for row in range(10):
-            page.insert_text((72, 100 + 20 * row), "abcd efgh ijkl mnop qrst", render_mode=3)
-
-    document = read_pdf(make(scan))
-    assert len(document) == 50 and not document.words.hidden.any()
-    assert document.pages.scanned[0] and not document.pages.needs_ocr[0]
-
-
-def test_p16_a_page_with_visible_text_does_not_mix_in_the_layer(make: Make) -> None:
-    def stamped(page: Any) -> None:
-        picture(page, (0, 0, 612, 792))
-        page.insert_text((72, 100), "layer text", render_mode=3)
-        page.insert_text((72, 110), "RECEIVED")
-
-    document = read_pdf(make(stamped))
-    words = document.words
-    assert not document.pages.scanned[0]
-    assert list(words.text[~words.hidden]) == ["RECEIVED"]
-    assert words.order.is_monotonic_increasing and words.line[words.text == "RECEIVED"].item() == 0
-
-
 def test_p17_sideways_text_has_its_own_block_and_order(make: Make) -> None:
     def draw(page: Any) -> None:
         page.insert_text((300, 400), "SIDEWAYS NOTE", rotate=90)
@@ -419,23 +276,6 @@ def mapped_font(tmp_path: Path, cmap: str, codes: bytes) -> Path:
         b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
     ]
     return write_objects(tmp_path / "mapped.pdf", objects)
-
-
-def write_objects(path: Path, objects: list[bytes]) -> Path:
-    """A PDF of the given objects, numbered from 1, the first one the catalogue."""
-    data, offsets = b"%PDF-1.7\n", []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(data))
-        data += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    data += b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
-        len(objects) + 1,
-        table,
-        len(objects) + 1,
-        len(data),
-    )
-    path.write_bytes(data)
-    return path
 
 
 def test_p23_ligatures_are_spelt_out_inside_one_word(tmp_path: Path) -> None:
