@@ -153,7 +153,7 @@ def test_rivers_stop_at_their_cap() -> None:
         ("Total of 2", False),
         ("-- ____", None),
         ("....", None),
-        ("A1", True),
+        ("L0", False),
         ("[***]", False),
     ],
 )

@@ -47,7 +47,7 @@ def numeric(words: Sequence[str]) -> bool | None:
     if not body:
         return None
     digits = len(_DIGIT.findall(body))
-    return digits > 0 and digits >= len(_LETTER.findall(body))
+    return digits > len(_LETTER.findall(body))
 
 
 def mostly_numeric(cells: Sequence[Cell], page: Page) -> bool:
