@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch.utils._pytree import MappingKey, register_pytree_node
@@ -12,6 +12,7 @@ Static = Any  # nested tuples of text, numbers, booleans and None: what can be c
 Context = tuple[tuple[str, ...], Static]
 
 
+@runtime_checkable
 class Node(Protocol):
     """Something made of tensors, by name, and of static facts."""
 
@@ -24,7 +25,7 @@ class Node(Protocol):
         ...
 
     @classmethod
-    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Self:
+    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Any:
         """The inverse; must take whatever stands in for the tensors."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -64,7 +64,7 @@ class Rotation:
         return self.pairing, self.scale
 
     @classmethod
-    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Self:
+    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Rotation:
         """The inverse of ``leaves`` and ``static``."""
         return cls(**leaves, pairing=static[0], scale=static[1])
 
@@ -138,7 +138,7 @@ class Bias:
         columns: slice,
         q: Float[Tensor, "batch heads rows head_width"] | None = None,
         k: Float[Tensor, "batch heads columns head_width"] | None = None,
-    ) -> Float[Tensor, "batch heads rows columns"]:
+    ) -> Float[Tensor, "#batch #heads rows columns"]:
         """The bias of some queries and some keys, in float32 or better."""
         raise NotImplementedError(f"{type(self).__name__} needs a tile.")
 
@@ -146,11 +146,11 @@ class Bias:
         self,
         q: Float[Tensor, "batch heads queries head_width"] | None = None,
         k: Float[Tensor, "batch heads keys head_width"] | None = None,
-    ) -> Float[Tensor, "batch heads queries keys"]:
+    ) -> Float[Tensor, "#batch #heads queries keys"]:
         """The whole bias."""
         return self.tile(EVERYTHING, EVERYTHING, q, k)
 
-    def diagonals(self) -> Float[Tensor, "batch heads diagonals"] | None:
+    def diagonals(self) -> Float[Tensor, "#batch #heads diagonals"] | None:
         """One number a diagonal, from key - query = 1 - queries to keys - 1; None where that does not say it all."""
         return None
 
@@ -168,7 +168,7 @@ class Bias:
         return tuple(getattr(self, name) for name in self.facts)
 
     @classmethod
-    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Self:
+    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Bias:
         """The inverse of ``leaves`` and ``static``."""
         bias = cls.__new__(cls)
         for name in cls.tensors:
@@ -222,7 +222,7 @@ class BiasSum(Bias):
         return {str(number): part for number, part in enumerate(self.parts)}
 
     @classmethod
-    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Self:
+    def rebuild(cls, leaves: dict[str, Any], static: Static) -> BiasSum:
         """The inverse of ``leaves``; whatever stands in for the parts has no facts of its own."""
         total = cls.__new__(cls)
         total.parts = tuple(leaves.values())
@@ -259,7 +259,7 @@ class DistanceBias(Bias):
         """Number of heads (or 1)."""
         raise NotImplementedError(f"{type(self).__name__} needs its number of heads.")
 
-    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "batch heads *place"]:
+    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "#batch heads *place"]:
         """The bias at differences key - query."""
         raise NotImplementedError(f"{type(self).__name__} needs the bias at a difference.")
 
@@ -310,7 +310,7 @@ class Signals:
         return ()
 
     @classmethod
-    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Self:
+    def rebuild(cls, leaves: dict[str, Any], static: Static) -> Signals:
         """The inverse of ``leaves``."""
         return cls(**leaves)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -31,7 +31,7 @@ def dense(
 
 def scores(
     bias: Bias | None, mask: Mask, rows: slice, columns: slice, q: Tensor, k: Tensor
-) -> Float[Tensor, "#batch #heads rows columns"] | None:
+) -> Shaped[Tensor, "#batch #heads rows columns"] | None:
     """What is added to a tile of scores: the bias, and minus infinity where a query may not look."""
     allowed = mask.tile(rows, columns)
     if bias is None:

@@ -68,7 +68,7 @@ class LinearBias(DistanceBias):
         """Number of heads."""
         return self.slopes.shape[0]
 
-    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "batch heads *place"]:
+    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "#batch heads *place"]:
         """The bias at differences key - query, which are taken before they are rounded."""
         distance = difference if self.causal_only else -difference.abs()
         return distance.to(self.slopes.dtype).unsqueeze(1) * self.slopes.view(-1, *[1] * (difference.dim() - 1))

@@ -125,7 +125,7 @@ class Learned(PositionEncoder):
 
 def squeeze(
     place: Float64[Tensor, "batch seq"], segments: Shaped[Tensor, "batch seq"] | None, last: int
-) -> Float64[Tensor, "batch seq"]:
+) -> Float64[Tensor, "batch #seq"]:
     """For each token the factor, at most 1, that brings its document's largest coordinate down to ``last``."""
     if not place.shape[1]:
         return torch.ones_like(place)

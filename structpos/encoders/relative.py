@@ -98,7 +98,7 @@ class BucketBias(DistanceBias):
         """Number of heads."""
         return self.table.shape[1]
 
-    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "batch heads *place"]:
+    def of(self, difference: Shaped[Tensor, "#batch *place"]) -> Float[Tensor, "#batch heads *place"]:
         """The bias at differences key - query."""
         which = bucket(difference, self.table.shape[0], self.distance, bidirectional=self.bidirectional)
         return functional.embedding(which, self.table).movedim(-1, 1)
