@@ -75,15 +75,12 @@ def check_kills(
     chance, done = random.Random(seed), 0
     for kill in range(kills):
         run = start(inputs, output, *options)
-        # Mostly in the midst of the work, of which a little more is left over for each further kill.
+        # In the midst of the work, or before it has begun; some of the work is left over for each further kill.
         quota = done + max(1, (documents - done) // (kills - kill + 1))
-        delay = chance.uniform(0, whole) if chance.random() < 0.3 else None
-        end = time.monotonic() + (whole * 3 if delay is None else delay)
-        while time.monotonic() < end and run.poll() is None:
-            if delay is None and lines_of(output) >= quota:
-                time.sleep(chance.uniform(0, 0.05))
-                break
+        end = time.monotonic() + (chance.uniform(0, whole) if chance.random() < 0.3 else 3 * whole)
+        while time.monotonic() < end and run.poll() is None and lines_of(output) < quota:
             time.sleep(0.005)
+        time.sleep(chance.uniform(0, 0.05))
         run.send_signal(signal.SIGKILL)  # the run only: its workers must end by themselves
         run.wait()
         lines = committed(output)
