@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch.utils._pytree import tree_leaves
 
@@ -19,11 +21,17 @@ FAR = 1000  # beyond what half types tell apart
 def shape(case: Case) -> None:
     """The signal is what the class says: kind, shape, dtype; it is finite and no Parameter; without tokens too."""
     encoder = case.fresh()
-    kinds = {"vector": torch.Tensor, "rotation": Rotation, "bias": Bias, "signals": Signals, "none": Signals}
+    kinds: dict[str, Any] = {
+        "vector": torch.Tensor,
+        "rotation": Rotation,
+        "bias": Bias,
+        "signals": Signals,
+        "none": Signals,
+    }
     for tokens in (*case.sizes(), 0):
         row = case.make(max(tokens, 1))[:, :tokens]
         positions = Positions.collate([row, row])
-        signal = encoder(positions)
+        signal: Any = encoder(positions)
         if not isinstance(signal, kinds[encoder.signal]):
             raise Failed(
                 f"the class says signal = '{encoder.signal}', forward gave {type(signal).__name__}; {spell(positions)}"
@@ -71,7 +79,7 @@ def _bias_shape(encoder: PositionEncoder, signals: Signals, positions: Positions
     if whole.dtype != encoder.precision:
         raise Failed(f"the bias is {whole.dtype}, expected {encoder.precision}: half types round neighbours together.")
     cut = slice(tokens // 3, tokens // 3 + tokens // 2)
-    tile = bias.tile(cut, slice(None), *(None if part is None else part[:, :, cut] for part in given[:1]), given[1])
+    tile = bias.tile(cut, slice(None), None if given[0] is None else given[0][:, :, cut], given[1])
     if not torch.allclose(tile, whole[:, :, cut], atol=1e-5):
         raise Failed(f"rows {cut.start} to {cut.stop} of the bias differ from those of its dense form.")
 

@@ -54,7 +54,8 @@ def compiling(case: Case) -> None:
     """``torch.compile(fullgraph=True)`` gives the same over 7 lengths, padded or not, with at most 2 graphs."""
     refuse_silent(case.encoder)
     for padded in (False, True):
-        module, graphs = in_use(case), []
+        module = in_use(case)
+        graphs: list[int] = []
         compiled = _compiled(module, graphs, case.inductor)
         for positions in _lengths(case, padded):
             x = features(module, positions)

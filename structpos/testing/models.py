@@ -97,7 +97,7 @@ def gradient(case: Case) -> None:
         total = torch.zeros(())
         for tensor in look(encoder, positions).items().values():
             total = total + (tensor * torch.linspace(0.5, 1.5, tensor.shape[-1])).square().sum()
-        total.backward()  # type: ignore[no-untyped-call]
+        total.backward()
         for name, parameter in learned.items():
             if parameter.grad is None:
                 raise Failed(f"'{name}' gets no gradient; {spell(positions)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Literal
 
 import torch
 
@@ -16,6 +17,7 @@ from structpos.testing.report import Failed, Skipped
 from structpos.testing.seen import content, head_width, heads_of, look, same, spell
 
 GARBAGE = 77
+SIDES: tuple[Literal["right", "left"], ...] = ("right", "left")
 
 
 def padding(case: Case) -> None:
@@ -25,10 +27,10 @@ def padding(case: Case) -> None:
         row = case.make(tokens)
         alone = look(encoder, row)
         for amount in (amount for amount in (1, 3) if tokens + amount <= case.length):
-            for side in ("right", "left"):
+            for side in SIDES:
                 real = slice(0, tokens) if side == "right" else slice(amount, None)
                 longer = case.make(tokens + amount)
-                padded = Positions.collate([row, longer], side=side)  # type: ignore[arg-type]
+                padded = Positions.collate([row, longer], side=side)
                 assert padded.mask is not None
                 spoiled = Positions(
                     {axis: tensor.masked_fill(~padded.mask, GARBAGE) for axis, tensor in padded.coordinates.items()},
@@ -119,7 +121,7 @@ def distinct(case: Case) -> None:
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in encoder.parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=generator).to(parameter)
+            parameter.add_(torch.randn(parameter.shape, generator=generator).to(parameter), alpha=0.1)
     for axis in _coded(encoder):
         positions = _along(case, encoder, axis)
         inside = _inside(encoder, positions)
