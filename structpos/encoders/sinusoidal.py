@@ -58,19 +58,24 @@ class Sinusoidal(PositionEncoder):
         """The vectors at ``queries``."""
         coordinate = self.read(queries, self.axis)
         ladder = self.frequencies.angular((self.width + 1) // 2, self.width, device=coordinate.device)
-        vector = waves(angles(coordinate, ladder), self.width, self.channels).to(self.precision)
+        vector = waves(angles(coordinate, ladder), self.width, self.channels, self.precision)
         exist = existing(queries, self.axis)
         vector = vector if exist is None else vector.masked_fill(~exist[..., None], 0.0)
         return vector.to(self.dtype)
 
 
-def waves(angle: Float64[Tensor, "*place pairs"], width: int, channels: Channels) -> Float64[Tensor, "*place width"]:
-    """Sines and cosines of angles, in the order of ``channels``.
+def waves(
+    angle: Float64[Tensor, "*place pairs"], width: int, channels: Channels, dtype: torch.dtype = torch.float64
+) -> Float[Tensor, "*place width"]:
+    """Sines and cosines of angles, in the order of ``channels``, rounded once.
 
     Example:
         >>> waves(torch.zeros(2, dtype=torch.float64), 3, "halved")
         tensor([0., 0., 1.], dtype=torch.float64)
     """
-    if channels == "interleaved":
-        return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[..., :width]
-    return torch.cat([angle.sin(), angle[..., : width // 2].cos()], -1)
+    if channels == "interleaved":  # written where they belong: stacking would copy twice as much
+        pairs = torch.empty((*angle.shape, 2), dtype=dtype, device=angle.device)
+        pairs[..., 0] = angle.sin()
+        pairs[..., 1] = angle.cos()
+        return pairs.flatten(-2)[..., :width]
+    return torch.cat([angle.sin(), angle[..., : width // 2].cos()], -1).to(dtype)
