@@ -16,6 +16,7 @@ from structpos.readers.order.tables import by_cells, entries, table_in
 
 CELLS = 4000  # a page with more cells than this is scraps; it is read row by row
 DEPTH = 12
+BAND = 2.5  # steps from line to line: one empty line ends a paragraph, more of it ends what stands in columns
 
 
 @dataclass
@@ -157,7 +158,7 @@ def bands(river: River, rows: Sequence[Row], pitch: float) -> list[int]:
     The river's own first row and its end are among them. Empty unless every band keeps three rows on each side.
     """
     middle = river.middle
-    inner = [i for i in range(river.first + 1, river.last + 1) if rows[i].y - rows[i - 1].y >= 1.5 * pitch]
+    inner = [i for i in range(river.first + 1, river.last + 1) if rows[i].y - rows[i - 1].y >= BAND * pitch]
     if not inner:
         return []
     edges = [river.first, *inner, river.last + 1]

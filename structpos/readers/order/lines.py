@@ -12,7 +12,7 @@ import numpy as np
 
 from structpos.readers.order.frame import Flags, Floats, Ints
 
-BASELINE = 0.78  # share of a word's box above its baseline
+BASELINE = 0.78125  # share of a word's box above its baseline; 25/32, so that moving a page rounds nothing differently
 STEP = 0.32  # baselines further apart than this share of the smaller word are two lines
 CHAIN = 0.5  # lines whose baselines spread further [heights] are several lines that touch
 RECUT = 0.45  # their new lines reach this far from their first baseline [heights]
