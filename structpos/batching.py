@@ -93,7 +93,7 @@ def take(positions: Positions, index: Any, mask: Any | None) -> Positions:
         {axis: torch.where(known, tensor.gather(1, safe), 0) for axis, tensor in positions.coordinates.items()},
         present={axis: positions.presence(axis).gather(1, safe) & known for axis in positions.axes},
         mask=flags,
-        segments=None if positions.segments is None else positions.segments.gather(1, safe),
+        segments=None if positions.segments is None else positions.segments.gather(1, _nearest(safe, known)),
     )
 
 
@@ -144,3 +144,11 @@ def _lacking(parts: Sequence[Positions]) -> list[str]:
     return [
         axis for axis in _dtypes(parts) if any(axis not in part.coordinates or axis in part.present for part in parts)
     ]
+
+
+def _nearest(index: Tensor, known: Tensor) -> Tensor:
+    """The index, and for a token of no place that of the one before it, or after it at the start: its document."""
+    place = torch.arange(index.shape[1], device=index.device).expand_as(index)
+    before = torch.where(known, place, -1).cummax(1).values
+    first = known.long().argmax(1, keepdim=True) if index.shape[1] else before
+    return index.gather(1, torch.where(before < 0, first, before))

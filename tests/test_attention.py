@@ -319,6 +319,16 @@ def test_l13_half_features_beside_float32_biases(route: Any, learned: bool, kind
     assert all(bool(tensor.grad.isfinite().all()) for tensor in (*inputs, *encoder.parameters()))
 
 
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+@ROUTES
+def test_s26_half_features_meet_the_bias_unrounded(route: Any, kind: torch.dtype) -> None:
+    """At distances 2057 and 2058 slope 1/2 makes a half of a difference, which bfloat16 and float16 do not have."""
+    query, keys = Positions({"order": [[2058]]}), Positions({"order": [[0, 1]]})
+    zero, value = torch.zeros(1, 8, 1, 4, dtype=kind), torch.eye(2, dtype=kind).expand(1, 8, 2, 2)
+    weights = attend(zero, zero.expand(1, 8, 2, 4), value, ALiBi(8)(query, keys), route=route)[0, 0, 0]
+    assert weights.float().tolist() == pytest.approx([0.3775, 0.6225], abs=3e-3)
+
+
 def test_a_bias_far_below_zero_keeps_rows_finite() -> None:
     far = Positions({"order": [[0, 10**9, 2 * 10**9]]})
     for kind in (torch.float16, torch.bfloat16, torch.float32):

@@ -322,6 +322,15 @@ def test_sub_words_take_the_place_of_their_word() -> None:
     assert tokens.real().sum(1).tolist() == [5, 3]
 
 
+def test_a_token_without_a_place_belongs_to_the_document_it_stands_in() -> None:
+    packed = Positions.pack([Positions.sequence(2), Positions.sequence(1)])
+    tokens = packed.take([[None, 0, 1, None, 2, None, None]])
+    assert tokens.segments is not None and tokens.segments.tolist() == [[0, 0, 0, 0, 1, 1, 1]]
+    assert packed.take([[]]).shape == (1, 0)
+    with pytest.raises(sp.PositionError, match="document 0 stands in several pieces"):
+        packed.take([[0, 2, 1]])
+
+
 def test_new_axes_keep_what_is_there() -> None:
     more = Positions.sequence(2, batch=2).with_axes(
         line=[[0, 1], [1, 1]], present={"line": [[True, False], [True, True]]}
