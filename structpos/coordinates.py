@@ -15,7 +15,7 @@ from structpos.errors import PositionError
 if TYPE_CHECKING:
     from structpos.positions import Positions
 
-Column = np.ndarray[Any, np.dtype[np.float64]]
+Column = np.ndarray[Any, np.dtype[Any]]  # int64, or float64 with NaN for an empty cell
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -53,7 +53,7 @@ def as_rows(name: str, tensor: Tensor) -> Tensor:
 
 
 def _column(name: str, values: Any) -> Column:
-    """A table's column as float64 with NaN for an empty cell; whole numbers stay exact far beyond any document."""
+    """A table's column as int64, or as float64 with NaN for an empty cell."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     array = np.asarray(values)
@@ -61,7 +61,7 @@ def _column(name: str, values: Any) -> Column:
         array = np.array([np.nan if _empty(value) else value for value in array])
     if array.dtype.kind not in "iufb":
         raise PositionError(f"The column '{name}' needs numbers, got {array.dtype}, e.g. {array[:1].tolist()}.")
-    return array.astype(np.float64)
+    return array.astype(np.int64 if array.dtype.kind in "ib" else np.float64, copy=False)
 
 
 def _empty(value: object) -> bool:
@@ -79,7 +79,7 @@ def _nanoseconds(text: object) -> int:
 
 
 def check_positions(positions: Positions) -> None:
-    """Bring tensors into their one form, in place, and refuse what contradicts itpositions."""
+    """Bring tensors into their one form, in place, and refuse what contradicts itself."""
     if not positions.coordinates:
         raise PositionError("Positions need at least one axis, got none, e.g. Positions({'order': [[0, 1, 2]]}).")
     positions.coordinates = {name: as_coordinate(name, value) for name, value in positions.coordinates.items()}
@@ -151,25 +151,34 @@ def layout_axes(table: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, 
     coordinates: dict[str, Tensor] = {}
     present: dict[str, Tensor] = {}
     for name, values in columns.items():
-        missing = np.isnan(values)
-        if missing.any():
-            values = np.where(missing, 0.0, values)
-            present[name] = torch.from_numpy(~missing)[None]
-        coordinates[name] = torch.from_numpy(values if name in "xy" else values.astype(np.int64))[None]
+        if values.dtype.kind == "f":
+            missing = np.isnan(values)
+            if missing.any():
+                values = np.where(missing, 0.0, values)
+                present[name] = torch.from_numpy(~missing)[None]
+            whole = values.astype(np.int64) if name not in "xy" else values
+            values = whole if (whole == values).all() else values
+        coordinates[name] = torch.from_numpy(np.ascontiguousarray(values))[None]
     order = columns.get("order")
     even = order is not None and bool((np.diff(order) == 1).all())  # an empty cell is NaN, and NaN is no step
     return coordinates, present, {"order": 1.0} if even else {}
 
 
 def _from_bottom(page: Column, line: Column) -> Column:
-    """Lines counted upwards from the last line of each page."""
-    from_bottom = np.full(len(line), np.nan)
+    """Lines counted upwards from the last line of each page; as whole as pages and lines are."""
     known = ~(np.isnan(page) | np.isnan(line))
-    if known.any():
-        _, which = np.unique(page[known], return_inverse=True)
-        last = np.full(int(which.max()) + 1, -np.inf)
-        np.maximum.at(last, which, line[known])
-        from_bottom[known] = last[which] - line[known]
+    pages, lines = page[known], line[known]
+    if not len(pages):
+        return np.full(len(line), np.nan)
+    turned = np.diff(pages)
+    in_order = (turned >= 0).all()
+    which = np.cumsum(np.append(0, turned > 0)) if in_order else np.unique(pages, return_inverse=True)[1]
+    last = np.full(int(which.max()) + 1, lines.min(), lines.dtype)
+    np.maximum.at(last, which, lines)
+    if known.all():
+        return last[which] - lines
+    from_bottom = np.full(len(line), np.nan)
+    from_bottom[known] = last[which] - lines
     return from_bottom
 
 

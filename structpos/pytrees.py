@@ -44,7 +44,8 @@ def register(kind: type[Node]) -> None:
 
     def unflatten(values: Iterable[Any], context: Context) -> Node:
         names, static = context
-        return kind.rebuild(dict(zip(names, values, strict=True)), static)
+        node: Node = kind.rebuild(dict(zip(names, values, strict=True)), static)
+        return node
 
     register_pytree_node(
         kind,

@@ -79,3 +79,22 @@ def test_a_file_of_somebody_else_is_refused_by_name(tmp_path: Path, name: str):
     (tmp_path / name).write_bytes(b"something else, and quite a lot of it")
     with pytest.raises(ReadError, match=name):
         read_encoded(tmp_path / name)
+
+
+def test_a_rotary_file_keeps_the_turn_of_its_words(tmp_path: Path):
+    """Angles of the encoder and the angle by which a word is turned have a column each, and both come back."""
+    from structpos.datasets.sample_pdfs import write_samples
+    from structpos.encode import encode
+    from structpos.encoders import Rotary
+    from structpos.readers.boxes import read_boxes
+    from structpos.readers.pdf import read_pdf
+
+    source = next(path for path in write_samples(tmp_path / "in") if path.stem == "rotated")
+    encode([source], output=tmp_path / "out", encoder=Rotary(8, ("line", "column")), workers=1)
+    written = tmp_path / "out" / "rotated.pdf.parquet"
+    encoded = read_encoded(written)
+    angles = read_pdf(source).words["angle"].tolist()
+    assert encoded.signal is not None and encoded.signal.shape == (len(angles), 4)
+    assert encoded.columns["text_angle"].tolist() == angles and len(set(angles)) > 1
+    assert read_boxes(written).words["angle"].tolist() == angles
+    assert set(encoded.columns["document"]) == {"rotated.pdf"}

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structpos.errors import ReadError, require
+from structpos.readers.document import Document
 
 SCHEMA = 1  # raised when a release writes or reads documents differently: everything is then encoded anew
 KEY = "structpos"
+OWN_TURN = "text_angle"  # the table's column `angle`, by which a word is turned, beside a signal of the same name
 ABSENT = {"text_column": -1}  # the value that stands for an empty cell
 
 Columns = Mapping[str, NDArray[Any]]
@@ -76,6 +78,20 @@ WRITERS: dict[str, Callable[[Path, Columns, NDArray[Any] | None, Mapping[str, An
     "safetensors": write_safetensors,
     "npz": write_npz,
 }
+
+
+def file_columns(document: Document, signal: str) -> dict[str, NDArray[Any]]:
+    """The columns of a file: the table's, the document's name before them, none of them named as the signal.
+
+    Example:
+        >>> from structpos.readers.document import Document
+        >>> boxes = dict.fromkeys(("x0", "y0", "x1", "y1"), [0.5])
+        >>> note = Document("note", {"page": [0], "text": ["Hello"], **boxes}, {"page": [0]})
+        >>> list(file_columns(note, "angle"))[-1]
+        'text_angle'
+    """
+    named = {OWN_TURN if name == signal else name: values for name, values in document.columns.items()}
+    return {"document": np.full(len(document), document.name), **named}
 
 
 def flat(columns: Columns, signal: NDArray[Any] | None, about: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

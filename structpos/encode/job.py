@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import structpos
-from structpos.encode.formats import SCHEMA, WRITERS
+from structpos.encode.formats import SCHEMA, WRITERS, file_columns
 from structpos.encode.ledger import Entry, digest
 from structpos.encode.read import PageKeeper, parts_of, read_kept
 from structpos.errors import PositionError, ReadError, require
@@ -149,7 +149,7 @@ class EncodeDocument:
     def _write(self, task: Task, entry: Entry, document: Document, signal: Any, about: dict[str, Any]) -> Entry:
         temporary = Path(self.state) / f"{task.key}.{self.format}"
         try:
-            WRITERS[self.format](temporary, document.columns, signal, about)
+            WRITERS[self.format](temporary, file_columns(document, about["signal"]), signal, about)
         except OSError as error:
             temporary.unlink(missing_ok=True)
             return replace(entry, kind="not-written", reason=f"the output could not be written ({_said(error)})")

@@ -14,6 +14,9 @@ from torch import Tensor
 from structpos.encode.checkpoint import load_encoder
 from structpos.encoders import build
 from structpos.encoders.base import PositionEncoder, Signal
+from structpos.encoders.compose import Concat
+from structpos.encoders.layout import Layout
+from structpos.encoders.sinusoidal import Sinusoidal
 from structpos.errors import PositionError
 from structpos.positions import Positions
 from structpos.readers.document import Document
@@ -120,11 +123,27 @@ def signal_of(encoder: PositionEncoder, positions: Positions) -> NDArray[np.floa
     piece by piece.
     """
     length = positions.shape[1]
-    step = max(length, 1) if encoder.learned else ROWS
     with torch.inference_mode():
-        pieces = [_rows(encoder(positions[:, start : start + step])) for start in range(0, length, step)]
-    signal: NDArray[np.floating[Any]] = torch.cat(pieces).numpy()
-    return signal
+        if encoder.learned or length <= ROWS:
+            return _piece(encoder, positions).numpy()
+        pieces = [_piece(encoder, positions[:, start : start + ROWS]) for start in range(0, length, ROWS)]
+        return torch.cat(pieces).numpy()
+
+
+def _piece(encoder: PositionEncoder, positions: Positions) -> Tensor:
+    """The signal of one piece; a sinusoid side by side with others is computed once for each place on its axis."""
+    if isinstance(encoder, Layout) and isinstance(encoder.code, Concat):
+        encoder = encoder.code
+    if isinstance(encoder, Concat):
+        return torch.cat([_piece(part, positions) for part in encoder.encoders().values()], -1)
+    if isinstance(encoder, Sinusoidal) and positions.has(encoder.axis) is None and positions.mask is None:
+        place = positions.axis(encoder.axis)[0]
+        if place.numel() and not place.is_floating_point():
+            low, high = (int(end) for end in place.aminmax())
+            if 2 * (high - low + 1) < len(place):
+                table: Tensor = encoder(Positions({encoder.axis: torch.arange(low, high + 1)}))[0]
+                return table.index_select(0, place - low)
+    return _rows(encoder(positions))
 
 
 def _rows(signal: Signal) -> Tensor:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 MARGIN = 0.12  # share of the page's height, at the top and at the bottom, in which furniture is looked for
-BEYOND = (
-    0.06  # the strip next to it, in which the line that furniture is set off from is looked for [share of the height]
-)
+FAR = 0.25  # the same for page numbers that return and stand outermost: some pages have wide margins
+BEYOND = 0.06  # the strip next to it, in which the line that furniture is set off from is looked for
 SAME_PLACE = 0.02  # how far a running head may move from page to page [share of the height]
 SET_OFF = 0.3  # least blank between furniture and the text of the page [heights of the line]
 APART = 1.0  # the same, next to a line of a signature block
+NUMBER_WORDS = 6  # a page number has no more words
 PAGES = 3  # a line that returns on this many pages is a running head; in documents of up to 3 pages, on 2
 
 _SIGNED = re.compile(r"/s/|_{3}|\b(By|Name|Title)\s*:")
@@ -30,13 +30,14 @@ _NUMBER = re.compile(
 
 
 class _Line(NamedTuple):
-    """A visual line near the edge of a page: its rows of the table, its place and, in the margin itself, its text."""
+    """A visual line near the edge of a page: its rows of the table, its place and, if it may be furniture, its text."""
 
     rows: NDArray[np.int64]
     page: int
     y0: float
     y1: float
     text: str | None
+    near: bool  # in the margin itself
 
 
 def furniture(
@@ -69,7 +70,7 @@ def furniture(
     found = np.zeros(len(page), np.bool_)
     least = 2 if pages < PAGES + 1 else PAGES
     top, bottom = boxes[:, 3], boxes[:, 1]
-    for near, sign in ((top < MARGIN + BEYOND, 1.0), (bottom > 1.0 - MARGIN - BEYOND, -1.0)):
+    for near, sign in ((top < FAR + BEYOND, 1.0), (bottom > 1.0 - FAR - BEYOND, -1.0)):
         lines = _lines(np.flatnonzero(near), page, line, boxes, text, sign)
         repeated = _returning(lines, least)
         start = 0
@@ -98,18 +99,21 @@ def _lines(
     starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
     tops = np.minimum.reduceat(boxes[rows, 1], starts)
     bottoms = np.maximum.reduceat(boxes[rows, 3], starts)
-    margin = bottoms < MARGIN if sign > 0 else tops > 1.0 - MARGIN
+    depth = bottoms if sign > 0 else 1.0 - tops
+    ends = np.append(starts[1:], len(rows))
+    near = depth < MARGIN
+    read = near | ((depth < FAR) & (ends - starts <= NUMBER_WORDS))
     words = np.asarray(text, object)[rows].tolist()
-    ends = [*starts[1:].tolist(), len(rows)]
     return [
-        _Line(rows[start:end], number, y0, y1, " ".join(words[start:end]) if inside else None)
-        for start, end, number, y0, y1, inside in zip(
+        _Line(rows[start:end], number, y0, y1, " ".join(words[start:end]) if inside else None, in_margin)
+        for start, end, number, y0, y1, inside, in_margin in zip(
             starts.tolist(),
-            ends,
+            ends.tolist(),
             page[rows[starts]].tolist(),
             tops.tolist(),
             bottoms.tolist(),
-            margin.tolist(),
+            read.tolist(),
+            near.tolist(),
             strict=True,
         )
     ]
@@ -119,7 +123,7 @@ def _returning(lines: list[_Line], least: int) -> set[int]:
     """Lines whose text stands at one height of at least ``least`` pages; one number in it may count the pages."""
     alike: dict[tuple[str, int], list[int]] = defaultdict(list)
     for index, one in enumerate(lines):
-        if one.text is None or not (any(map(str.isalpha, one.text)) or _NUMBER.fullmatch(one.text)):
+        if one.text is None or not ((one.near and any(map(str.isalpha, one.text))) or _NUMBER.fullmatch(one.text)):
             continue
         alike[one.text, -1].append(index)
         for number in _DIGITS.finditer(one.text):
@@ -142,8 +146,10 @@ def _set_off(lines: list[_Line], repeated: set[int], sign: float) -> list[NDArra
     chosen = [False] * len(lines)
     signed = [bool(one.text and _SIGNED.search(one.text)) for one in lines]
     for index, one in enumerate(lines):
-        number = one.text is not None and all(chosen[:index]) and _NUMBER.fullmatch(one.text)
-        chosen[index] = (index in repeated or bool(number)) and not signed[index]
+        outermost = all(chosen[:index])
+        number = one.text is not None and one.near and outermost and _NUMBER.fullmatch(one.text)
+        returns = index in repeated and (one.near or outermost)
+        chosen[index] = (returns or bool(number)) and not signed[index]
     joined = []
     for index, (outer, inner) in enumerate(pairwise(lines)):
         blank = inner.y0 - outer.y1 if sign > 0 else outer.y0 - inner.y1

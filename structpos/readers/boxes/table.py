@@ -86,8 +86,9 @@ def from_table(
     if complete:
         for name in _FLAGS:
             raw.stated[name] = [_flag(path, named[name][row], name, place(row)) for row in rows]
-        if "angle" in named:
-            raw.stated["angle"] = [number(path, named["angle"][row], "angle", place(row)) for row in rows]
+        turned = "text_angle" if "text_angle" in named else "angle"  # `angle` may hold what a rotary encoder gave
+        if turned in named:
+            raw.stated["angle"] = [number(path, named[turned][row], turned, place(row)) for row in rows]
         if "direction" in named:
             raw.stated["direction"] = [str(named["direction"][row]) for row in rows]
     return raw
