@@ -21,9 +21,9 @@ def concat(cls: type[Positions], parts: Sequence[Positions]) -> Positions:
     parts = _checked(cls, parts)
     if len(parts) == 1:
         return parts[0]
-    batches = {part.shape[0] for part in parts}
-    if len(batches) > 1:
-        raise PositionError(f"Parts need the same batch, got {sorted(batches)}.")
+    batches = [part.shape[0] for part in parts]
+    if any(batch != batches[0] for batch in batches):
+        raise PositionError(f"Parts need the same batch, got {batches}.")
     if len({part.segments is None for part in parts}) > 1:
         raise PositionError("Some parts are packed and some are not; pack all of them or none.")
     segments = [part.segments for part in parts if part.segments is not None]

@@ -198,9 +198,10 @@ class BiasSum(Bias):
         """Batch (or 1), heads (or 1), queries, keys."""
         shapes = [part.shape for part in self.parts]
         for axis, name in enumerate(("batch", "heads", "queries", "keys")):
-            sizes = {shape[axis] for shape in shapes} - ({1} if axis < 2 else set())
-            if len(sizes) > 1:
-                raise PositionError(f"Biases that are added need the same {name}, got {sorted(sizes)}.")
+            # Compared one by one: a set would fix a length that a compiler keeps open.
+            sizes = [shape[axis] for shape in shapes if axis > 1 or shape[axis] != 1]
+            if any(size != sizes[0] for size in sizes):
+                raise PositionError(f"Biases that are added need the same {name}, got {sorted(set(sizes))}.")
         batch, heads = (max(shape[axis] for shape in shapes) for axis in (0, 1))
         return batch, heads, shapes[0][2], shapes[0][3]
 
