@@ -146,7 +146,8 @@ def test_a_bias_of_ones_own_works_on_every_route(kind: type[Checkered], causal: 
     for route in ("dense", "blocked"):
         got = sp.attend(q, k, v, bias, causal=causal, route=route)
         torch.testing.assert_close(got, wanted, atol=1e-5, rtol=0)
-    again = tree_unflatten(*reversed(tree_flatten(bias)))  # type: ignore[misc]
+    leaves, spec = tree_flatten(bias)
+    again = tree_unflatten(leaves, spec)
     assert torch.equal(again.dense(q, keys), bias.dense(q, keys))
 
 
