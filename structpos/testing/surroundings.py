@@ -71,6 +71,8 @@ def _shard(case: Case) -> None:
         except Exception as error:
             raise Failed(f"{what} it ends in {type(error).__name__}: {str(error).splitlines()[0]}") from error
         _equal(got, wanted, what, row, allowed)
+        if model.used.encoder.settings() != case.encoder.settings():
+            raise Failed(f"{what}, its settings are others: {model.used.encoder.settings()}.")
         for name, parameter in model.used.encoder.named_parameters():
             if parameter.grad is None:
                 raise Failed(f"{what}, '{name}' gets no gradient.")
