@@ -83,6 +83,8 @@ def make_mask(
     for name, positions, tensor in (("queries", queries, q), ("keys", keys, k)):
         if positions is None:
             continue
+        if not isinstance(positions, Positions):
+            raise PositionError(f"{name} takes Positions, which say where tokens are, got {type(positions).__name__}.")
         batch, length = positions.shape
         if length != tensor.shape[-2] or batch not in (1, tensor.shape[0]):
             raise PositionError(

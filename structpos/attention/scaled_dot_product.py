@@ -100,7 +100,10 @@ def _check(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> None:
         raise PositionError(f"attend takes (batch, heads, seq, head_width); got {shapes}.")
     if k.shape[:3] != v.shape[:3] or q.shape[0] != k.shape[0] or q.shape[3] != k.shape[3]:
         raise PositionError(f"Batches, lengths of k and v, or widths of q and k differ: {shapes}.")
-    if q.shape[1] % k.shape[1]:
+    mixed = not q.dtype == k.dtype == v.dtype and not torch.is_autocast_enabled(q.device.type)
+    if mixed or not q.is_floating_point():
+        raise PositionError(f"q, k and v need one floating dtype, got {q.dtype}, {k.dtype}, {v.dtype}.")
+    if not k.shape[1] or q.shape[1] % k.shape[1]:
         raise PositionError(f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads equally: {shapes}.")
     if not 0 <= dropout < 1 or not math.isfinite(dropout):
         raise PositionError(f"dropout needs a share from 0 to below 1, got {dropout}.")
