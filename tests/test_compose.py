@@ -93,6 +93,8 @@ def test_gates_weigh_their_part() -> None:
         (lambda: Sum(parts={}), r"Sum needs its parts by name"),
         (lambda: Sum(parts=[Sinusoidal(8)]), r"Sum needs its parts by name, e\.g\."),  # type: ignore[arg-type]
         (lambda: Sum(parts={"a": 3}), "part 'a' is no encoder but int"),  # type: ignore[dict-item]
+        (lambda: Sum(parts={"a.b": Sinusoidal(8)}), "'a.b' cannot name a part"),
+        (lambda: GatedSum(parts={"keys": Sinusoidal(8)}), "'keys' cannot name a part"),
         (
             lambda: Sum(parts={"a": Rotary(8, "line"), "b": Rotary(8, "column")}),
             r"two rotations \(a, b\).*axes=\('line', 'column'\)",

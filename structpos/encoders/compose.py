@@ -26,6 +26,8 @@ class Composition(PositionEncoder):
         for key, part in parts.items():
             if not isinstance(part, PositionEncoder):
                 raise PositionError(f"{name}: part '{key}' is no encoder but {type(part).__name__}.")
+            if not isinstance(key, str) or not key or "." in key or hasattr(nn.ModuleDict, key) or key == "training":
+                raise PositionError(f"{name}: {key!r} cannot name a part, since torch would not store it; use another.")
         self.parts = nn.ModuleDict(parts)
 
     @property
