@@ -25,6 +25,8 @@ class Rotation:
         key_cos, key_sin: The same for keys; None where keys are the queries.
         pairing: ``interleaved`` turns (x0, x1), (x2, x3), ...; ``half`` turns (x0, xh), (x1, xh+1), ..., h pairs apart.
         scale: Factor on the softmax scale.
+        head_width: Width of the heads it is made for, where the features past its pairs are to pass unchanged; None
+            for any.
 
     Source: RoFormer, Su et al. 2021, equation 34.
     """
@@ -38,22 +40,31 @@ class Rotation:
         *,
         pairing: Pairing = "interleaved",
         scale: float = 1.0,
+        head_width: int | None = None,
     ) -> None:
         self.query_cos, self.query_sin, self.key_cos, self.key_sin = query_cos, query_sin, key_cos, key_sin
         self.pairing: Pairing = pairing
-        self.scale = scale
+        self.scale, self.head_width = scale, head_width
 
     def query(
         self, q: Float[Tensor, "batch heads queries head_width"]
     ) -> Float[Tensor, "batch heads queries head_width"]:
         """Queries, turned; computed in float32 or better, returned in the dtype of ``q``."""
-        return turn(q, self.query_cos, self.query_sin, self.pairing)
+        return self._turn(q, self.query_cos, self.query_sin)
 
     def key(self, k: Float[Tensor, "batch heads keys head_width"]) -> Float[Tensor, "batch heads keys head_width"]:
         """Keys, turned."""
         if self.key_cos is None or self.key_sin is None:
-            return turn(k, self.query_cos, self.query_sin, self.pairing)
-        return turn(k, self.key_cos, self.key_sin, self.pairing)
+            return self._turn(k, self.query_cos, self.query_sin)
+        return self._turn(k, self.key_cos, self.key_sin)
+
+    def _turn(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        if x.dim() == 4 and self.head_width not in (None, x.shape[-1]) and x.shape[-1] >= 2 * cos.shape[-1]:
+            raise PositionError(
+                f"This rotation is for heads of width {self.head_width}, got {tuple(x.shape)} (batch, heads, seq, "
+                f"head_width). To turn part of a head: Rotary(head_width={x.shape[-1]}, rotate=...)."
+            )
+        return turn(x, cos, sin, self.pairing)
 
     def leaves(self) -> dict[str, Any]:
         """The tensors by name, for torch's pytrees."""
@@ -61,12 +72,12 @@ class Rotation:
 
     def static(self) -> Static:
         """What no tensor holds, for torch's pytrees."""
-        return self.pairing, self.scale
+        return self.pairing, self.scale, self.head_width
 
     @classmethod
     def rebuild(cls, leaves: dict[str, Any], static: Static) -> Rotation:
         """The inverse of ``leaves`` and ``static``."""
-        return cls(**leaves, pairing=static[0], scale=static[1])
+        return cls(**leaves, pairing=static[0], scale=static[1], head_width=static[2])
 
     def __repr__(self) -> str:
         keys = self.query_cos if self.key_cos is None else self.key_cos
@@ -83,13 +94,18 @@ def turn(
     """Turn pairs of features: (a, b) becomes (a cos - b sin, a sin + b cos); features past the pairs pass unchanged.
 
     Raises:
-        PositionError: there are more pairs than features, or lengths differ.
+        PositionError: there are more pairs than features, or batches, heads or lengths differ.
     """
     width = 2 * cos.shape[-1]
     if x.dim() != 4 or x.shape[-1] < width or x.shape[-2] != cos.shape[-2]:
         raise PositionError(
             f"This rotation turns {width} features of {cos.shape[-2]} tokens; it needs (batch, heads, seq, head_width) "
             f"and got {tuple(x.shape)}."
+        )
+    if cos.shape[0] not in (1, x.shape[0]) or cos.shape[1] not in (1, x.shape[1]):
+        raise PositionError(
+            f"This rotation is for a batch of {cos.shape[0]} and {cos.shape[1]} heads (1 serves all), "
+            f"got {tuple(x.shape)} (batch, heads, seq, head_width)."
         )
     work = torch.promote_types(x.dtype, cos.dtype)
     head, rest = (x, None) if x.shape[-1] == width else (x[..., :width], x[..., width:])

@@ -139,6 +139,15 @@ def test_s17_the_offset_counts() -> None:
         (lambda: Rotary(8, ("a", "b", "c")), "4 pairs cannot be shared equally by 3 axes"),
         (lambda: Rotary(8, ("a", "b"), sections=Sections(pairs=(1, 2))), r"add up to 4 pairs, got \(1, 2\)"),
         (lambda: Rotary(8, ("a", "b"), sections=Sections(pairs=(4, 0))), r"shares of at least 1"),
+        (
+            lambda: Rotary(16, ("a", "b"), sections=Sections(pairs=(2, 6), interleaved=True)),
+            "give 'b' one pair in 2 of 8, 4 at most",
+        ),
+        (lambda: Rotary(4)(Positions.sequence(2)).query(torch.zeros(1, 1, 2, 8)), "heads of width 4, got .*rotate="),
+        (
+            lambda: Rotary(8)(Positions.sequence(2, batch=3)).query(torch.zeros(1, 1, 2, 8)),
+            "for a batch of 3 and 1 heads",
+        ),
         (lambda: Rotary(8, sections=Sections(ladder="new")), "ladder is one of 'restart', 'continue'"),  # type: ignore[arg-type]
         (lambda: Rotary(8, pairing="split"), "pairing is one of 'interleaved', 'half'; got 'split'"),  # type: ignore[arg-type]
         (lambda: Rotary(8, base=0.5), r"base needs to be above 1, got 0\.5"),

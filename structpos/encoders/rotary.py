@@ -110,7 +110,7 @@ class Rotary(PositionEncoder):
         """The rotation of queries at ``queries`` and of keys at ``keys``."""
         query = self._table(queries)
         key = (None, None) if keys is None or keys is queries else self._table(keys)
-        return Rotation(*query, *key, pairing=self.pairing)
+        return Rotation(*query, *key, pairing=self.pairing, head_width=self.head_width)
 
     def _table(self, positions: Positions) -> tuple[Tensor, Tensor]:
         angle = self.angles(positions)[:, None]  # (batch, 1, seq, pairs)
@@ -159,4 +159,11 @@ def _shares(axes: tuple[str, ...], pairs: int, sections: Sections) -> tuple[int,
         raise PositionError(
             f"Sections: {len(axes)} axes need as many shares of at least 1 that add up to {pairs} pairs, got {shares}."
         )
+    room = [pairs] + [(pairs - 1 - number) // len(axes) + 1 for number in range(1, len(axes))]
+    for axis, share, most in zip(axes, shares, room, strict=True):
+        if sections.interleaved and sections.ladder == "restart" and share > most:
+            raise PositionError(
+                f"Sections: axes that take turns give '{axis}' one pair in {len(axes)} of {pairs}, {most} at most; "
+                f"got {shares}. Name the axis with the largest share first, or use interleaved=False."
+            )
     return shares
