@@ -58,6 +58,14 @@ def test_an_unmeasured_one_stays_unmeasured_through_a_checkpoint() -> None:
         scale(SEQUENCE)
 
 
+def test_an_unmeasured_checkpoint_makes_no_measured_one_silent() -> None:
+    scale = Scale(Sinusoidal(32), "match")
+    scale.match(0.02, SEQUENCE)
+    scale.load_state_dict(Scale(Sinusoidal(32), "match").state_dict())
+    with pytest.raises(sp.PositionError, match="has not seen any"):
+        scale(SEQUENCE)
+
+
 def test_padding_is_not_measured() -> None:
     mask = torch.arange(64)[None] < 40
     padded, noisy = Positions.sequence(mask=mask), tokens(0.02).masked_fill(~mask[..., None], 1e3)
@@ -90,6 +98,10 @@ def test_a_copy_and_a_reset_measure_for_themselves() -> None:
             r"\(1, 64, 8\) cannot be added to tokens of \(1, 64, 32\)",
         ),
         (lambda: AddPositions(Sinusoidal(8), norm=0), "norm needs a whole number"),
+        (
+            lambda: AddPositions(Sinusoidal(8))(torch.zeros(1, 64, 8, dtype=torch.int64), SEQUENCE),
+            "embeddings of tokens, got torch.int64: embed token ids first",
+        ),
     ],
 )
 def test_what_cannot_be_scaled_is_told(make: Any, text: str) -> None:

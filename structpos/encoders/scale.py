@@ -98,10 +98,11 @@ class Scale(PositionEncoder):
         return self.amplitude.to(vector.dtype) * vector
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        """A loaded number is a measured one."""
+        """A loaded number is a measured one; the 0 of a scale that had measured nothing is not."""
         super()._load_from_state_dict(state_dict, prefix, *args)
         loaded = state_dict.get(f"{prefix}amplitude")
-        self.matched = self.matched or (loaded is not None and bool((loaded != 0).any()))
+        if loaded is not None and self.amount == "match":
+            self.matched = bool((loaded != 0).any())
 
 
 class AddPositions(nn.Module):
@@ -137,6 +138,10 @@ class AddPositions(nn.Module):
         self, tokens: Float[Tensor, "batch seq width"], positions: Positions
     ) -> Float[Tensor, "batch seq width"]:
         """The sum. The first call measures amplitudes that are to match; a compiled model needs that done before."""
+        if not tokens.is_floating_point():
+            raise PositionError(
+                f"Positions are added to embeddings of tokens, got {tokens.dtype}: embed token ids first."
+            )
         for module in self.encoder.modules():
             if isinstance(module, Scale) and not module.matched and not torch.compiler.is_compiling():
                 module.match(tokens[positions.real().expand(tokens.shape[:2])], positions)
