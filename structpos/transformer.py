@@ -194,8 +194,9 @@ class Transformer(nn.Module):
             )
         if store is not None and not self.causal:
             raise PositionError("Stored keys are for a causal Transformer; this one sees later tokens too.")
-        if positions.mask is not None:  # NaN there would reach gradients
-            x = x.masked_fill(~positions.mask[..., None], 0.0)
+        x = _tokens("x", x, positions, self.norm.normalized_shape[0])
+        if memory is not None and memory_positions is not None:
+            memory = _tokens("memory", memory, memory_positions, self.norm.normalized_shape[0])
         x = self.input(x, positions)
         keys = positions if store is None else store.place(positions)
         shared = as_signals(self.input.encoder(positions, keys))
@@ -218,6 +219,26 @@ class Transformer(nn.Module):
             x = x + block.dropout(block.hidden(block.hidden_norm(x)))
         out: Tensor = self.norm(x)
         return out if positions.mask is None else out.masked_fill(~positions.mask[..., None], 0.0)
+
+
+def _tokens(name: str, tokens: Tensor, positions: Positions, width: int) -> Tensor:
+    """The tokens with zeros for padding, where NaN would reach the gradients.
+
+    Raises:
+        PositionError: they are no embeddings, or not at these positions.
+    """
+    if not isinstance(positions, Positions):
+        raise PositionError(f"Transformer takes Positions beside {name}, got {type(positions).__name__}.")
+    if tokens.dim() != 3 or tokens.shape[-1] != width or not tokens.is_floating_point():
+        raise PositionError(
+            f"Transformer takes {name} as embeddings of (batch, seq, {width}), "
+            f"got {tuple(tokens.shape)}, {tokens.dtype}."
+        )
+    if positions.shape[1] != tokens.shape[1] or positions.shape[0] not in (1, tokens.shape[0]):
+        raise PositionError(
+            f"{name} of {tuple(tokens.shape)} does not fit positions of (batch, seq) {positions.shape}."
+        )
+    return tokens if positions.mask is None else tokens.masked_fill(~positions.mask[..., None], 0.0)
 
 
 def _fresh(encoder: PositionEncoder) -> PositionEncoder:

@@ -113,6 +113,14 @@ def test_s30_a_sample_of_padding_leaves_gradients_finite_and_nan_in_it_too() -> 
     assert all(bool(parameter.grad.isfinite().all()) for parameter in model.parameters() if parameter.grad is not None)
 
 
+def test_s31_nan_in_the_padding_of_a_memory_reaches_no_gradient() -> None:
+    model, memory = Transformer(32, 1, 4, cross=True), tokens(1, 4)
+    memory[:, 3] = torch.nan
+    places = Positions.sequence(mask=[[1, 1, 1, 0]])
+    model(tokens(1, 2), Positions.sequence(2), memory=memory, memory_positions=places).square().sum().backward()
+    assert all(bool(parameter.grad.isfinite().all()) for parameter in model.parameters() if parameter.grad is not None)
+
+
 def test_every_layer_may_have_tables_of_its_own() -> None:
     shared, own = (Transformer(32, 3, 4, encoder=T5Bias(4), per_layer=per_layer) for per_layer in (False, True))
     count = [sum(name.endswith("table") for name, _ in model.named_parameters()) for model in (shared, own)]
@@ -196,6 +204,13 @@ def test_a_store_outlives_no_call_of_another() -> None:
             "causal=True",
         ),
         (lambda: Transformer(32, 1, 4, encoder=ALiBi(3))(tokens(1, 3), Positions.sequence(3)), "does not fit q"),
+        (lambda: Transformer(32, 1, 4)(tokens(1, 3), torch.arange(3)), "takes Positions beside x, got Tensor"),
+        (lambda: Transformer(32, 1, 4)(tokens(1, 3)[0], Positions.sequence(3)), r"\(batch, seq, 32\), got \(3, 32\)"),
+        (lambda: Transformer(32, 1, 4)(tokens(1, 3).long(), Positions.sequence(3)), "as embeddings of .* torch.int64"),
+        (
+            lambda: Transformer(32, 1, 4)(tokens(1, 3), Positions.sequence(4)),
+            r"does not fit positions of \(batch, seq\)",
+        ),
     ],
 )
 def test_what_does_not_fit_is_told(make: Any, text: str) -> None:
