@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from structpos.coordinates import as_flags, as_rows
+from structpos.coordinates import as_flags, as_numbers
 from structpos.errors import PositionError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def take(positions: Positions, index: Any, mask: Any | None) -> Positions:
         if index and not isinstance(index[0], (list, tuple)):
             index = [index]
         index = [[-1 if number is None else number for number in row] for row in index]
-    index = as_rows("index", torch.as_tensor(index, device=positions.device)).long()
+    index = as_numbers("index", index, positions.device)
     batch, length = positions.shape
     if index.shape[0] != batch:
         raise PositionError(f"index has {index.shape[0]} rows, these positions {batch}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from structpos.positions import Positions
 
 Column = np.ndarray[Any, np.dtype[Any]]  # int64, or float64 with NaN for an empty cell
+_FIRST, _LAST = np.datetime64("1678-01-01", "s"), np.datetime64("2261-12-31", "s")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_coordinate(name: str, value: Any) -> Tensor:
     """Int64 or float64 coordinates, `batch seq`, from numbers of any exact kind."""
-    tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+    tensor = as_tensor(f"The axis '{name}'", value)
     if tensor.dtype in (torch.float16, torch.bfloat16):
         raise PositionError(
             f"The axis '{name}' came as {tensor.dtype}, which makes neighbours equal (257 is 256 in bfloat16). "
@@ -34,10 +36,48 @@ def as_coordinate(name: str, value: Any) -> Tensor:
 
 def as_flags(name: str, value: Any) -> Tensor:
     """True and False, `batch seq`, from booleans or 0 and 1."""
-    tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+    tensor = as_tensor(name, value)
     if tensor.is_floating_point():
         raise PositionError(f"{name} needs True/False or 1/0, got {tensor.dtype}; a mask added to scores is no mask.")
     return as_rows(name, tensor.bool())
+
+
+def as_tensor(what: str, value: Any) -> Tensor:
+    """Numbers as a tensor.
+
+    Raises:
+        PositionError: rows of different lengths, or what is no number of int64 or float64.
+    """
+    if isinstance(value, Tensor):
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise PositionError(
+            f"{what} came as rows of different lengths. Make a Positions of each row and Positions.collate them."
+        ) from None
+    if array.dtype.kind not in "biufc" or (array.dtype == np.uint64 and (array > np.iinfo(np.int64).max).any()):
+        raise PositionError(f"{what} needs numbers of int64 or float64, got {array.dtype}, e.g. {array.ravel()[:1]}.")
+    return torch.as_tensor(array)
+
+
+def as_numbers(name: str, value: Any, device: torch.device | str | None = None) -> Tensor:
+    """Whole numbers, `batch seq`: ids of documents, or numbers of tokens."""
+    tensor = as_tensor(name, value).to(device)
+    if tensor.is_floating_point() and tensor.numel():
+        raise PositionError(f"{name} needs whole numbers, got {tensor.dtype}.")
+    return as_rows(name, tensor).long()
+
+
+def whole(what: str, *values: Any) -> None:
+    """Refuse counts that are none; a compiler's open length is one.
+
+    Raises:
+        PositionError: naming what came.
+    """
+    for value in values:
+        if isinstance(value, (bool, Tensor)) or not hasattr(value, "__index__") or value < 0:
+            raise PositionError(f"{what} needs a whole number of at least 0, got {value!r}.")
 
 
 def as_rows(name: str, tensor: Tensor) -> Tensor:
@@ -75,7 +115,15 @@ def _nanoseconds(text: object) -> int:
         raise PositionError(f"'{text}' is no ISO 8601 instant, e.g. 2024-01-01T00:10Z.") from None
     if instant.tzinfo is None:
         raise PositionError(f"'{text}' names no zone, so it is no instant. Write 2024-01-01T00:10Z or ...+01:00.")
-    return (instant - _EPOCH) // timedelta(microseconds=1) * 1000
+    nanoseconds = (instant - _EPOCH) // timedelta(microseconds=1) * 1000
+    if not -(2**63) < nanoseconds < 2**63 - 1000:
+        raise PositionError(_outside(text))
+    beyond = re.search(r"[.,]\d{6}(\d{1,3})", str(text))  # digits that datetime drops
+    return nanoseconds + (int(beyond[1].ljust(3, "0")) if beyond else 0)
+
+
+def _outside(instant: object) -> str:
+    return f"'{instant}' lies outside 1678 to 2261, which int64 nanoseconds reach. Put elapsed time on an axis instead."
 
 
 def check_positions(positions: Positions) -> None:
@@ -88,7 +136,7 @@ def check_positions(positions: Positions) -> None:
     if positions.mask is not None:
         positions.mask = as_flags("mask", positions.mask)
     if positions.segments is not None:
-        positions.segments = as_rows("segments", torch.as_tensor(positions.segments)).long()
+        positions.segments = as_numbers("segments", positions.segments)
     others = {**positions.coordinates, **positions.present, "mask": positions.mask, "segments": positions.segments}
     for name, tensor in others.items():
         if tensor is not None and tensor.shape != shape:
@@ -120,6 +168,8 @@ def as_instants(instants: Any) -> tuple[Tensor, float | None]:
                 raise PositionError(
                     f"Instant {int(np.isnat(array).argmax())} is missing (NaT). Drop it or fill it first."
                 )
+            if ((array < _FIRST) | (array > _LAST)).any():
+                raise PositionError(_outside(array[(array < _FIRST) | (array > _LAST)][0]))
             array = array.astype("datetime64[ns]").astype(np.int64)
         values = torch.from_numpy(array.copy())
     if values.is_floating_point():
@@ -134,10 +184,15 @@ def as_instants(instants: Any) -> tuple[Tensor, float | None]:
 
 def layout_axes(table: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, float]]:
     """Coordinates, presence and evenness of a table of words; the axes are told at ``Positions.layout``."""
+    if not hasattr(table, "keys"):
+        raise PositionError(f"A layout table holds columns by name, got {type(table).__name__}.")
     names = set(table.keys())
     columns: dict[str, Column] = {
         name: _column(name, table[name]) for name in ("order", "page", "line", "column") if name in names
     }
+    if len({len(values) for values in columns.values()}) > 1:
+        told = ", ".join(f"'{name}' {len(values)}" for name, values in columns.items())
+        raise PositionError(f"Columns of a layout table need one length, got {told}.")
     if "page" in columns and "line" in columns:
         columns["line_from_bottom"] = _from_bottom(columns["page"], columns["line"])
     for axis, edge in (("x", "x0"), ("y", "y1")):
@@ -184,6 +239,8 @@ def _from_bottom(page: Column, line: Column) -> Column:
 
 def numbers_in_runs(ids: Tensor, flags: Tensor) -> Tensor:
     """0, 1, 2, ... for the tokens within each run of equal ids, `batch seq`; what is no token is not counted."""
+    if flags.shape != ids.shape:
+        raise PositionError(f"mask has {tuple(flags.shape)}, segments {tuple(ids.shape)}; they need one shape.")
     count = flags.long().cumsum(1)
     fresh = torch.ones_like(flags)
     fresh[:, 1:] = ids[:, 1:] != ids[:, :-1]

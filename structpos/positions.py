@@ -14,11 +14,12 @@ from structpos import batching
 from structpos.coordinates import (
     as_flags,
     as_instants,
-    as_rows,
+    as_numbers,
     check_positions,
     layout_axes,
     numbers_in_runs,
     unbroken,
+    whole,
 )
 from structpos.errors import PositionError
 from structpos.pytrees import Static, register
@@ -102,19 +103,21 @@ class Positions:
             >>> Positions.sequence(segments=[[0, 0, 0, 1, 1]])["order"]
             tensor([[0, 1, 2, 0, 1]])
         """
+        if length is not None and (mask is not None or segments is not None):
+            raise PositionError("Positions.sequence takes a length, or a mask or segments, which have their own.")
         if segments is not None:
-            ids = as_rows("segments", torch.as_tensor(segments, device=device)).long()
+            ids = as_numbers("segments", segments, device)
             flags = None if mask is None else as_flags("mask", mask).to(ids.device)
             order = numbers_in_runs(ids, torch.ones_like(ids, dtype=torch.bool) if flags is None else flags) + start
             even = {"order": 1} if flags is None or unbroken(flags) else None
             return cls({"order": order}, mask=flags, segments=ids, even=even)
         if mask is not None:
-            flags = as_flags("mask", mask)
-            flags = flags if device is None else flags.to(device)
+            flags = as_flags("mask", mask).to(device)
             order = flags.long().cumsum(1) - 1 + start
             return cls({"order": order}, mask=flags, even={"order": 1} if unbroken(flags) else None)
         if length is None:
             raise PositionError("Positions.sequence needs a length, a mask or segments, e.g. Positions.sequence(128).")
+        whole("Positions.sequence: length", length)
         order = torch.arange(start, start + length, device=device).expand(batch, length)
         return cls({"order": order}, even={"order": 1}, _checked=True)
 
@@ -167,6 +170,7 @@ class Positions:
             >>> Positions.grid(2, 3)["col"]
             tensor([[0, 1, 2, 0, 1, 2]])
         """
+        whole("Positions.grid", height, width)
         if height < 1 or width < 1:
             raise PositionError(f"A grid needs at least one row and one column, got {height} x {width}.")
         row = torch.arange(height, device=device)[:, None].expand(height, width).reshape(1, -1).expand(batch, -1)

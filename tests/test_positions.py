@@ -100,6 +100,22 @@ def test_positions_are_moved_and_never_cast() -> None:
         (lambda: Positions.timestamps(np.array(["2024-01-01", "NaT"], dtype="M8[s]")), "Instant 1 is missing"),
         (lambda: Positions.layout({"words": ["a"]}), "columns such as order, page, line, column, x0, y1; got words"),
         (lambda: Positions.layout({"line": ["a"]}), "'line' needs numbers"),
+        (lambda: Positions({"a": ["x"]}), "'a' needs numbers of int64 or float64, got <U1"),
+        (lambda: Positions({"a": [1, None]}), "'a' needs numbers"),
+        (lambda: Positions({"a": [[1, 2], [3]]}), "rows of different lengths.*collate"),
+        (lambda: Positions({"a": np.array([2**63 + 1], dtype=np.uint64)}), "int64 or float64, got uint64"),
+        (lambda: Positions.sequence(-1), "length needs a whole number of at least 0, got -1"),
+        (lambda: Positions.sequence(2.5), r"whole number of at least 0, got 2\.5"),  # type: ignore[arg-type]
+        (lambda: Positions.sequence(5, mask=[[1, 1]]), "takes a length, or a mask or segments"),
+        (lambda: Positions.sequence(segments=[[0.5, 1.5]]), "segments needs whole numbers, got torch.float64"),
+        (lambda: Positions.sequence(mask=[[1, 1]], segments=[[0, 0, 1]]), r"mask has \(1, 2\), segments \(1, 3\)"),
+        (lambda: Positions.grid(2.0, 3), "Positions.grid needs a whole number"),  # type: ignore[arg-type]
+        (lambda: Positions.timestamps(["9999-01-01T00:00Z"]), "outside 1678 to 2261"),
+        (lambda: Positions.timestamps(np.array(["9999"], dtype="M8[Y]")), "'9999' lies outside 1678 to 2261"),
+        (lambda: Positions.layout([1, 2]), "columns by name, got list"),  # type: ignore[arg-type]
+        (lambda: Positions.layout({"line": [1, 2], "page": [1]}), "need one length, got 'page' 1, 'line' 2"),
+        (lambda: Positions.sequence(3).take([[0.5]]), "index needs whole numbers"),
+        (lambda: Positions.sequence(2, batch=2).take([[0, 1], [1]]), "rows of different lengths"),
         (lambda: Positions.concat([]), "at least one Positions, got an empty list"),
         (lambda: Positions.collate([Positions.sequence(1), 3]), "item 1 is int"),
         (lambda: Positions.collate([Positions.sequence(1)], side="top"), "'right' or the 'left', got 'top'"),
@@ -417,6 +433,10 @@ def test_a_data_loader_collates_them(start: str | None) -> None:
 
 def test_default_collate_knows_them() -> None:
     assert default_collate([Positions.sequence(2), Positions.sequence(4)]).shape == (2, 4)
+
+
+def test_nanoseconds_of_a_text_are_kept() -> None:
+    assert Positions.timestamps(["2024-01-01T00:00:00.123456789Z"])["time"].tolist() == [[1704067200123456789]]
 
 
 def test_pinning_reaches_every_tensor() -> None:
