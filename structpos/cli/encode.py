@@ -22,7 +22,10 @@ EXAMPLE = "structpos sample samples && structpos encode samples --output vectors
 
 def seconds(text: str) -> float | None:
     """A time limit; 0 is none."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
     if value < 0:
         raise ValueError(f"a number of seconds is needed, got '{text}'.")
     return value or None

@@ -129,6 +129,8 @@ def _split(options: Sequence[Option], given: Sequence[str]) -> tuple[list[str], 
             mine = encoder if name == "--encoder" or name.startswith("--encoder.") else named
             if mine is named and name not in names:
                 raise UsageError(unknown("option", name, [*names, "--encoder"]))
+            if name in flags and "=" in word:
+                raise UsageError(f"{name} takes no value.")
             mine.append(word)
             if "=" not in word and name not in flags:
                 value = next(words, None)
@@ -148,6 +150,8 @@ def _checked(parser: Any, given: list[str], options: Sequence[Option]) -> dict[s
         if value is None or option.flag:
             values[option.key] = option.default if value is None else value
             continue
+        if "" in value if option.many else option.kind is Path and not value:  # an unset variable of a shell
+            raise UsageError(f"{option.name}: a path is needed, got an empty text.")
         try:
             values[option.key] = [option.kind(one) for one in value] if option.many else option.kind(value)
         except ValueError as error:
