@@ -191,6 +191,11 @@ def test_a_function_is_written_by_its_name_and_read_only_from_trusted_modules() 
             r"setting of rotary 'head_widht'\. Did you mean 'head_width'",
         ),
         ({"class_path": "rotary"}, "rotary cannot be built from {}"),
+        ({"class_path": "rotary", "init_args": [1]}, r"init_args of rotary are arguments by name, got \[1\]"),
+        (
+            {"class_path": "rotary", "init_args": {"head_width": 8, "sections": {"pair": [2, 2]}}},
+            "setting of Sections 'pair'. Did you mean 'pairs'",
+        ),
         ({"init_args": {}}, r"\{'class_path': \.\.\., 'init_args'"),
         ("rotary", "'class_path'"),
     ],

@@ -99,7 +99,9 @@ def build(settings: Mapping[str, Any], *, trust: Sequence[str] = ()) -> Position
     kind = _imported(path, trust) if "." in path else find(path)
     if not (isinstance(kind, type) and issubclass(kind, PositionEncoder)):
         raise PositionError(f"'{path}' is no PositionEncoder.")
-    given = dict(settings.get("init_args") or {})
+    given = settings.get("init_args") or {}
+    if not isinstance(given, Mapping):
+        raise PositionError(f"init_args of {path} are arguments by name, got {given!r}.")
     known = [name for name in inspect.signature(kind.__init__).parameters if name != "self"]
     for name in given:
         if name not in known:
@@ -120,6 +122,9 @@ def _value(value: Any, hint: Any, trust: Sequence[str]) -> Any:
         for kind in (hint, *typing.get_args(hint)):
             if isinstance(kind, type) and is_dataclass(kind):
                 fields = typing.get_type_hints(kind)
+                for name in value:
+                    if name not in fields:
+                        raise PositionError(unknown(f"setting of {kind.__name__}", name, fields))
                 return kind(**{name: _value(item, fields.get(name), trust) for name, item in value.items()})
         return {name: _value(item, None, trust) for name, item in value.items()}
     if isinstance(value, list):
