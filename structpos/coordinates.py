@@ -153,6 +153,24 @@ def check_positions(positions: Positions) -> None:
     for name, tensor in positions.coordinates.items():
         flags = [flag for flag in (positions.present.get(name), positions.mask) if flag is not None]
         positions.coordinates[name] = finite(name, tensor, flags)
+    for name, step in positions.even.items():
+        _keeps_step(positions, name, step)
+
+
+def _keeps_step(positions: Positions, name: str, step: float) -> None:
+    """Refuse an axis that is called even and is not, where looking costs no wait: biases would believe it."""
+    values = positions.coordinates[name]
+    if values.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    neighbours = positions.real()[:, 1:] & positions.real()[:, :-1]
+    if positions.segments is not None:
+        neighbours = neighbours & (positions.segments.diff(dim=1) == 0)
+    steps = values.diff(dim=1)[neighbours]
+    if bool((steps != step).any()):
+        raise PositionError(
+            f"The axis '{name}' is called even with step {step:g}, but two neighbours lie "
+            f"{steps[steps != step][0].item():g} apart. Leave it out of even=."
+        )
 
 
 def as_instants(instants: Any) -> tuple[Tensor, float | None]:

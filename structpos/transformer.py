@@ -143,9 +143,13 @@ class Transformer(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        for name, value in (("width", width), ("depth", depth), ("heads", heads)):
-            at_least("Transformer", name, value)
         kv_heads = heads if kv_heads is None else kv_heads
+        hidden = 4 * width if hidden is None else hidden
+        sizes = {"width": width, "depth": depth, "heads": heads, "kv_heads": kv_heads, "hidden": hidden}
+        for name, value in sizes.items():
+            at_least("Transformer", name, value)
+        if window is not None:
+            at_least("Transformer", "window", window)
         if width % heads or heads % kv_heads:
             raise PositionError(
                 f"Transformer: width {width} and kv_heads {kv_heads} need to fit heads {heads}: "
@@ -157,8 +161,7 @@ class Transformer(nn.Module):
         self.causal, self.cross, self.window = causal, cross, window
         self.input = AddPositions(encoder, norm=width if norm_input else None, dropout=dropout)
         self.blocks = nn.ModuleList(
-            Block(width, heads, kv_heads=kv_heads, hidden=hidden or 4 * width, dropout=dropout, cross=cross)
-            for _ in range(depth)
+            Block(width, heads, kv_heads=kv_heads, hidden=hidden, dropout=dropout, cross=cross) for _ in range(depth)
         )
         own = depth - 1 if per_layer and encoder.signal in ("rotation", "bias", "signals") else 0
         self.layer_encoders = nn.ModuleList(_fresh(encoder) for _ in range(own))

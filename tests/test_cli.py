@@ -269,3 +269,11 @@ def test_an_interrupt_ends_cleanly_and_what_is_finished_stays(
     assert 2 <= len(finished) < 400
     assert all(len(read_encoded(path).columns["text"]) for path in finished)
     assert not list((tmp_path / "out" / ".structpos").glob("tmp/*"))
+
+
+def test_short_names_stand_inside_json_too() -> None:
+    from structpos.cli.parse import _encoder
+
+    sinusoid = '{"class_path": "sinusoidal", "init_args": {"width": 8, "axis": "line"}}'
+    settings = _encoder(["--encoder", "concat", "--encoder.parts", f'{{"a": {sinusoid}}}'])
+    assert settings["init_args"]["parts"]["a"]["class_path"] == "structpos.Sinusoidal"

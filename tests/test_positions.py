@@ -446,3 +446,12 @@ def test_pinning_reaches_every_tensor() -> None:
     seen: list[int] = []
     positions._map(lambda tensor: seen.append(id(tensor)) or tensor)  # all that pin_memory pins
     assert set(seen) == {id(tensor) for tensor in tree_flatten(positions)[0]}
+
+
+def test_an_axis_called_even_that_is_not_is_refused() -> None:
+    """Biases count tokens on an even axis: a false claim would be a silent wrong answer."""
+    with pytest.raises(sp.PositionError, match="called even with step 1, but two neighbours lie 4 apart"):
+        sp.Positions({"a": [[1, 5, 6]]}, even={"a": 1})
+    packed = sp.Positions({"a": [[0, 2, 0, 2]]}, segments=[[0, 0, 1, 1]], even={"a": 2})
+    padded = sp.Positions({"a": [[0, 1, 9]]}, mask=[[1, 1, 0]], even={"a": 1})
+    assert packed.even == {"a": 2} and padded.even == {"a": 1}

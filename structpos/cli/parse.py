@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -172,7 +173,9 @@ def _encoder(given: list[str]) -> dict[str, Any]:
         pairs.insert(0, ("--encoder", "layout"))
     words = []
     for key, value in pairs:
-        if _names_an_encoder(key) and "." not in value and not value.startswith(("{", "[")):
+        if value.startswith(("{", "[")):
+            value = _spelt_out(value)
+        elif _names_an_encoder(key) and "." not in value:
             value = class_path(find(value))
         words.append(f"{key}={value}")
     if str(Path.cwd()) not in sys.path:
@@ -186,6 +189,26 @@ def _encoder(given: list[str]) -> dict[str, Any]:
     except Exception as error:
         raise UsageError(f"--encoder: {_with_arguments(str(error))}") from None
     return settings
+
+
+def _spelt_out(value: str) -> str:
+    """JSON with the short names of encoders in it spelt out; anything else as it is."""
+    from structpos.encoders import find
+    from structpos.encoders.base import class_path
+
+    def spell(item: Any) -> Any:
+        if isinstance(item, list):
+            return [spell(part) for part in item]
+        if not isinstance(item, dict):
+            return item
+        spelt = {key: spell(part) for key, part in item.items()}
+        name = item.get("class_path")
+        return {**spelt, "class_path": class_path(find(name))} if isinstance(name, str) and "." not in name else spelt
+
+    try:
+        return json.dumps(spell(json.loads(value)))
+    except json.JSONDecodeError:
+        return value
 
 
 def _with_arguments(message: str) -> str:

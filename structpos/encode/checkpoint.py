@@ -9,6 +9,7 @@ settings as JSON under the key ``encoder`` of its metadata, and a torch file ``N
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,4 +104,6 @@ def _read(path: Path) -> tuple[Mapping[str, Any], Mapping[str, Tensor]]:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, pickle.UnpicklingError):  # torch then advises to load what may run code
+        return "it is no file of numbers and texts that torch wrote"
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"

@@ -70,7 +70,8 @@ def write_safetensors(path: Path, columns: Columns, signal: NDArray[Any] | None,
 def write_npz(path: Path, columns: Columns, signal: NDArray[Any] | None, about: Mapping[str, Any]) -> None:
     """Write a document as NumPy arrays; a column of texts is two of them (see `flat`)."""
     with path.open("wb") as file:  # given a path, NumPy would add a suffix
-        np.savez(file, **flat(columns, signal, about), **{KEY: np.array(json.dumps(about))})
+        save: Any = np.savez  # its keyword allow_pickle is younger than the NumPy that will do
+        save(file, **flat(columns, signal, about), **{KEY: np.array(json.dumps(about))})
 
 
 WRITERS: dict[str, Callable[[Path, Columns, NDArray[Any] | None, Mapping[str, Any]], None]] = {

@@ -84,7 +84,7 @@ def _check(document: Any, path: Path, password: str | None) -> None:
         given = password if password is not None else os.environ.get(PASSWORD_VARIABLE)
         if given is None:
             raise ReadError(
-                path, "password", f"a password is needed. Give it with password=, or set {PASSWORD_VARIABLE}."
+                path, "password", f"a password is needed. Give it (password=, --password), or set {PASSWORD_VARIABLE}."
             )
         if not document.authenticate(given):
             raise ReadError(path, "password", "the password does not open this file. Check its spelling.")
