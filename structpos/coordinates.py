@@ -281,7 +281,10 @@ def finite(name: str, coordinate: Tensor, flags: list[Tensor]) -> Tensor:
     """
     if not coordinate.is_floating_point() or coordinate.device.type != "cpu" or torch.compiler.is_compiling():
         return coordinate
-    bad, needed = ~coordinate.isfinite(), torch.ones_like(coordinate, dtype=torch.bool)
+    bad = ~coordinate.isfinite()
+    if not bool(bad.any()):
+        return coordinate
+    needed = torch.ones_like(bad)
     for flag in flags:
         needed = needed & flag
     if bool((bad & needed).any()):
