@@ -153,7 +153,7 @@ def test_the_command_prints_a_table(
     monkeypatch.setattr(bench, "readers", lambda seconds: (quick_readers(), ["the layout model: left out"]))
     assert bench.main(["--data", str(tmp_path), "--json", str(tmp_path / "result.json")]) == 0
     said = capsys.readouterr().out
-    assert "columns (of 1)" in said and "the layout model: left out" in said and "at least as good" in said
+    assert "columns (of 1)" in said and "The layout model: left out" in said and "at least as good" in said
     result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     assert result["facts"]["structpos"] == {"files/two.pdf": "right"}
     assert result["facts"]["PyMuPDF sort=False"] == {"files/two.pdf": "wrong"}

@@ -43,7 +43,7 @@ def slopes(boxes: Floats, line: Ints, group: Ints) -> Floats:
 def _sharpest(x: Floats, base: Floats, tall: Floats) -> float:
     """The slope at which most baselines fall together; 0 where that is hardly better than level."""
     bin_size = 0.25 * float(np.median(tall))
-    x = x - x.mean()
+    x, base = x - x.mean(), base - base.min()  # so that the place of the text on its page decides nothing
     step = bin_size / max(float(np.ptp(x)), bin_size)
     level = best = _sharpness(0.0, x, base, bin_size)
     slope = 0.0
