@@ -162,10 +162,13 @@ def _keeps_step(positions: Positions, name: str, step: float) -> None:
     values = positions.coordinates[name]
     if values.device.type != "cpu" or torch.compiler.is_compiling():
         return
+    steps = values.diff(dim=1)
+    if bool((steps == step).all()):
+        return
     neighbours = positions.real()[:, 1:] & positions.real()[:, :-1]
     if positions.segments is not None:
         neighbours = neighbours & (positions.segments.diff(dim=1) == 0)
-    steps = values.diff(dim=1)[neighbours]
+    steps = steps[neighbours]
     if bool((steps != step).any()):
         raise PositionError(
             f"The axis '{name}' is called even with step {step:g}, but two neighbours lie "

@@ -142,9 +142,7 @@ class Positions:
             Positions(batch 1, seq 3: order 0..2 even, page 0, line 0..1, line_from_bottom 0..1, x 100..500)
         """
         coordinates, present, even = layout_axes(table)
-        positions = cls(coordinates, present=present)
-        positions.even = even  # seen to be so while the table was read
-        return positions
+        return cls(coordinates, present=present, even=even)
 
     @classmethod
     def timestamps(cls, instants: Any) -> Positions:
